@@ -43,10 +43,10 @@ test: build ## go vet and every test: four minutes on two cores
 
 .PHONY: race
 race: ## the concurrent packages under the race detector (needs a C compiler)
-	.ci/race -timeout $(RACETIMEOUT) $(VERBOSE) ./mpi/... ./mpitest/... ./internal/engine/... ./internal/match/... \
-		./internal/wait/... ./internal/control/... ./internal/head ./internal/agent ./internal/onehost ./internal/core \
-		./internal/nodecoll ./internal/progress ./internal/shmem ./internal/launch/... ./internal/rollcall/... ./transport/... ./collectives/... ./launcher/... ./internal/remote/... ./rma/... \
-		./sessions/... ./mam ./internal/dirty ./internal/change ./internal/setpage ./bench/stages ./bench/sam
+	.ci/race -timeout $(RACETIMEOUT) $(VERBOSE) ./mpi/... ./mpitest/... ./internal/engine/... ./internal/engine/match/... \
+		./internal/host/wait/... ./internal/control/protocol/... ./internal/control/head ./internal/control/agent ./internal/control/server ./internal/core \
+		./internal/engine/shmcoll ./internal/engine/progress ./internal/engine/shmem ./internal/launch/... ./internal/control/callreg/... ./transport/... ./collectives/... ./launcher/... ./internal/engine/remote/... ./rma/... \
+		./sessions/... ./mam ./internal/host/dirty ./internal/control/change ./internal/control/changepage ./bench/stages ./bench/sam
 
 .PHONY: fuzz-short
 fuzz-short: ## every fuzz target for 10 s
@@ -75,13 +75,13 @@ cover: build ## coverage of all packages by all tests, into bin/cover.html
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
 
 .PHONY: lint
-lint: ## gofmt, go vet for amd64 and arm64, the same of the library elsewhere than on Linux, the rules of internal/archtest
+lint: ## gofmt, go vet for amd64 and arm64, the same of the library elsewhere than on Linux, the rules of internal/test/archtest
 	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/testdata/*' -not -path './bin/*')); \
 		if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
 	GOARCH=amd64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
 	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet ./mpi/... ./rma ./sessions ./mpitest || exit 1; done
-	$(GO) test ./internal/archtest
+	$(GO) test ./internal/test/archtest
 
 .PHONY: bench
 bench: build ## latency, bandwidth and collectives of this machine

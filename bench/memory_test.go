@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/bench/report"
-	"gompi/internal/cputime"
+	"gompi/internal/host/cputime"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gompi/bench/report"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

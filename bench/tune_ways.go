@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"gompi/bench/report"
-	"gompi/internal/ways"
 	"gompi/mpi"
+	"gompi/transport/tuning"
 )
 
 // WaysOptions say how TuneWays measures. They must be equal on both ranks.
@@ -41,8 +41,8 @@ type question struct {
 	bytes []int
 	loop  func(world *mpi.Comm, bytes int) loop
 	// ways are both, as limits that all these lengths are beyond or within.
-	ways [2]func(l *ways.Limits)
-	set  func(l *ways.Limits, n int)
+	ways [2]func(l *tuning.Limits)
+	set  func(l *tuning.Limits, n int)
 	// The loops, how many iterations a block has, and what they took, by size and way.
 	loops []loop
 	each  [][2]int
@@ -55,29 +55,29 @@ func questions() []*question {
 	transfers := []int{17 << 10, 20 << 10, 24 << 10, 32 << 10, 40 << 10, 48 << 10, 56 << 10, 64 << 10, 80 << 10, 96 << 10, 128 << 10, 192 << 10, 256 << 10}
 	return []*question{
 		{name: "answer", bytes: []int{64, 128, 256, 384, 512, 768, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 12 << 10, 16 << 10}, loop: latency,
-			ways: [2]func(l *ways.Limits){func(l *ways.Limits) { l.Answer = 1 }, func(l *ways.Limits) { l.Answer = 0 }},
-			set:  func(l *ways.Limits, n int) { l.Answer = n }},
+			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Answer = 1 }, func(l *tuning.Limits) { l.Answer = 0 }},
+			set:  func(l *tuning.Limits, n int) { l.Answer = n }},
 		{name: "stream", bytes: []int{128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 12 << 10}, loop: stream,
-			ways: [2]func(l *ways.Limits){func(l *ways.Limits) { l.Stream = 1 }, func(l *ways.Limits) { l.Stream = 0 }},
-			set:  func(l *ways.Limits, n int) { l.Stream = n }},
+			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Stream = 1 }, func(l *tuning.Limits) { l.Stream = 0 }},
+			set:  func(l *tuning.Limits, n int) { l.Stream = n }},
 		{name: "push", upTo: true, bytes: transfers, loop: latency,
-			ways: [2]func(l *ways.Limits){func(l *ways.Limits) { l.Push = ways.Most }, func(l *ways.Limits) { l.Push = 0 }},
-			set:  func(l *ways.Limits, n int) { l.Push = n }},
-		{name: "alone", upTo: true, none: ways.Default().Near.Alone, bytes: transfers, loop: latency,
-			ways: [2]func(l *ways.Limits){func(l *ways.Limits) { l.Push, l.Alone = 0, ways.Most }, func(l *ways.Limits) { l.Push, l.Alone = 0, 0 }},
-			set:  func(l *ways.Limits, n int) { l.Alone = n }},
+			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Push = tuning.Most }, func(l *tuning.Limits) { l.Push = 0 }},
+			set:  func(l *tuning.Limits, n int) { l.Push = n }},
+		{name: "alone", upTo: true, none: tuning.Default().Near.Alone, bytes: transfers, loop: latency,
+			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Push, l.Alone = 0, tuning.Most }, func(l *tuning.Limits) { l.Push, l.Alone = 0, 0 }},
+			set:  func(l *tuning.Limits, n int) { l.Alone = n }},
 	}
 }
 
 // use makes this process go one of the two ways.
 func (q *question) use(world *mpi.Comm, way int) {
-	t := ways.Default()
+	t := tuning.Default()
 	q.ways[way](&t.Near)
 	q.ways[way](&t.Far)
 	setWays(world, t)
 }
 
-func setWays(world *mpi.Comm, t ways.Table) { world.Core().Comm().Proc.SetWays(t) }
+func setWays(world *mpi.Comm, t tuning.Table) { world.Core().Comm().Proc.SetWays(t) }
 
 // TuneWays measures, between two ranks of one host, which way messages of which length go
 // fastest, in each state of the machine that is seen: blocks of both ways and all lengths in
@@ -105,7 +105,7 @@ func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, erro
 		return "", err
 	}
 	defer probe.close()
-	defer setWays(world, ways.Default())
+	defer setWays(world, tuning.Default())
 	list := questions()
 	for _, q := range list {
 		if err := q.prepare(world); err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"gompi/bench/report"
-	"gompi/internal/ways"
 	"gompi/mpi"
 	"gompi/mpitest"
+	"gompi/transport/tuning"
 )
 
 // limits are those with which least is lost.
@@ -54,9 +54,9 @@ func TestWaysTable(t *testing.T) {
 		}
 	}
 	text := waysTable(list)
-	got, err := ways.Parse(text)
+	got, err := tuning.Parse(text)
 	last := list[2].bytes[len(list[2].bytes)-1]
-	want := ways.Table{Near: ways.Limits{Answer: 64, Stream: 128, Push: last, Alone: last}, Far: ways.Limits{Alone: ways.Default().Near.Alone}}
+	want := tuning.Table{Near: tuning.Limits{Answer: 64, Stream: 128, Push: last, Alone: last}, Far: tuning.Limits{Alone: tuning.Default().Near.Alone}}
 	if err != nil || got != want {
 		t.Errorf("%v, %v, want %v:\n%s", got, err, want, text)
 	}

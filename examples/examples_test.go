@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpitest"
 )
 

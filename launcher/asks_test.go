@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
 	"gompi/internal/control/controltest"
+	"gompi/internal/control/protocol"
 	"gompi/launcher/pool"
 )
 
@@ -27,15 +27,15 @@ import (
 func (e *elastic) asks() int {
 	in := bufio.NewScanner(os.Stdin)
 	e.watch(e.w.World)
-	var b control.OpBody
-	ask := func(m, body control.Message) { must(e.Ask(context.Background(), m, body)) }
-	ask(&control.Submit{Request: change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{3}, Min: 3, Max: 4}, Parts: make([]control.SubmitPart, 1),
+	var b protocol.OpBody
+	ask := func(m, body protocol.Message) { must(e.Ask(context.Background(), m, body)) }
+	ask(&protocol.Submit{Request: change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{3}, Min: 3, Max: 4}, Parts: make([]protocol.SubmitPart, 1),
 		COL: []byte(`{"version":1,"priority":3}`)}, &b)
 	fmt.Println(b.State)
 	in.Scan()
-	ask(&control.Update{Op: b.Op, COL: []byte(`{"version":1,"priority":4}`)}, &control.Empty{})
+	ask(&protocol.Update{Op: b.Op, COL: []byte(`{"version":1,"priority":4}`)}, &protocol.Empty{})
 	in.Scan()
-	ask(&control.Op{Kind: control.KindWithdraw, Op: b.Op}, &b)
+	ask(&protocol.Op{Kind: protocol.KindWithdraw, Op: b.Op}, &b)
 	fmt.Println(b.State)
 	in.Scan()
 	if _, err := e.Spawn(context.Background(), []string{os.Args[0], "rank", "child"}, 2); err != nil {

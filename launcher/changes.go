@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"gompi/internal/head"
+	"gompi/internal/control/head"
 	"gompi/launcher/pool"
 )
 

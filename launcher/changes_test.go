@@ -15,22 +15,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
 	"gompi/internal/control/client"
 	"gompi/internal/control/controltest"
-	"gompi/internal/segment"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/segment"
 )
 
 // elastic is a rank whose job changes: one that follows the main set by hand.
 type elastic struct {
 	*client.Client
-	w      *control.Welcome
+	w      *protocol.Welcome
 	set    wire.Set
-	page   setpage.Page
-	member *setpage.Member
+	page   changepage.Page
+	member *changepage.Member
 	at     uint64
 }
 
@@ -42,14 +42,14 @@ func must(err error) {
 }
 
 // follow maps the page that the answer to m tells of, and returns what else it says.
-func (e *elastic) follow(set wire.Set, m control.Message) []byte {
-	var b control.FollowBody
+func (e *elastic) follow(set wire.Set, m protocol.Message) []byte {
+	var b protocol.FollowBody
 	fds, err := e.AskFiles(context.Background(), m, &b)
 	must(err)
 	if e.set = set; b.X.Bytes > 0 {
 		mem, err := segment.Map(fds[0], b.X.Off, b.X.Bytes, true)
 		must(err)
-		e.page, err = setpage.View(mem, b.Members)
+		e.page, err = changepage.View(mem, b.Members)
 		must(err)
 		e.member = e.page.Member(b.Place, 1, 1)
 	}
@@ -57,44 +57,44 @@ func (e *elastic) follow(set wire.Set, m control.Message) []byte {
 }
 
 func (e *elastic) watch(set wire.Set) {
-	e.follow(set, &control.Follow{Set: set.Number, Options: control.Options{Step: 1, Lookahead: 1}})
+	e.follow(set, &protocol.Follow{Set: set.Number, Options: protocol.Options{Step: 1, Lookahead: 1}})
 }
 
 // adopt checks until there is a change, and votes for it.
-func (e *elastic) adopt() *control.ChangeBody {
-	var c setpage.Change
-	for c == 0 || c == setpage.Asked {
+func (e *elastic) adopt() *protocol.ChangeBody {
+	var c changepage.Change
+	for c == 0 || c == changepage.Asked {
 		e.at++
-		if c = e.member.Check(e.at); c == 0 || c == setpage.Asked {
+		if c = e.member.Check(e.at); c == 0 || c == changepage.Asked {
 			unix.Poll(nil, 1)
 		}
 	}
-	page, word := e.page, &control.Word{Set: e.set.Number, Change: uint32(c)}
+	page, word := e.page, &protocol.Word{Set: e.set.Number, Change: uint32(c)}
 	must(e.Tell(word))
-	var b control.ChangeBody
-	rest := e.follow(wire.Set{}, &control.Handed{Set: e.set.Number, Change: uint32(c)})
-	must(control.Decode(&b, rest))
+	var b protocol.ChangeBody
+	rest := e.follow(wire.Set{}, &protocol.Handed{Set: e.set.Number, Change: uint32(c)})
+	must(protocol.Decode(&b, rest))
 	e.set = b.Result
 	if !b.Votes {
-		must(e.Tell(&control.Op{Kind: control.KindVoted, Op: b.Op}))
+		must(e.Tell(&protocol.Op{Kind: protocol.KindVoted, Op: b.Op}))
 	} else if page.Vote(c) {
 		must(e.Tell(word))
 	}
-	if b.Role != control.RoleJoining {
+	if b.Role != protocol.RoleJoining {
 		e.await(b.Op, change.Committed)
 	}
 	return &b
 }
 
-func (e *elastic) submit(r change.Request, argv []string) control.OpBody {
-	var b control.OpBody
-	must(e.Ask(context.Background(), &control.Submit{Request: r, Parts: []control.SubmitPart{{Argv: argv}}}, &b))
+func (e *elastic) submit(r change.Request, argv []string) protocol.OpBody {
+	var b protocol.OpBody
+	must(e.Ask(context.Background(), &protocol.Submit{Request: r, Parts: []protocol.SubmitPart{{Argv: argv}}}, &b))
 	return b
 }
 
-func (e *elastic) await(op uint32, until change.State) control.OpBody {
-	var b control.OpBody
-	must(e.Ask(context.Background(), &control.Await{Op: op, Until: until}, &b))
+func (e *elastic) await(op uint32, until change.State) protocol.OpBody {
+	var b protocol.OpBody
+	must(e.Ask(context.Background(), &protocol.Await{Op: op, Until: until}, &b))
 	return b
 }
 
@@ -134,14 +134,14 @@ func (e *elastic) change(me int, how []string) int {
 		if kind == "suicide" && me == 1 {
 			unix.Kill(os.Getpid(), unix.SIGKILL)
 		}
-		must(e.Tell(&control.Op{Kind: control.KindVoted, Op: c.Op}))
+		must(e.Tell(&protocol.Op{Kind: protocol.KindVoted, Op: c.Op}))
 		if b := e.await(c.Op, change.Committed); b.State < change.Committed || b.State > change.Done {
 			return 0
 		}
 		if kind == "late" && me == 1 {
 			return 5
 		}
-		if os.Getenv(control.EnvSpare) != "" {
+		if os.Getenv(protocol.EnvSpare) != "" {
 			fmt.Println("taken")
 		} else {
 			fmt.Println("in")
@@ -195,7 +195,7 @@ func (e *elastic) change(me int, how []string) int {
 		e.submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{m.At(0), m.At(m.Len() - 1)}}, nil)
 	}
 	b := e.adopt()
-	if b.Role == control.RoleLeaving {
+	if b.Role == protocol.RoleLeaving {
 		switch kind {
 		case "exit3":
 			return 3

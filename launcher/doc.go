@@ -6,7 +6,7 @@
 // The head says what happens: which processes there are, what their ends mean,
 // when the job ends. The agent of a host does it there: forks, output, seeing
 // ends, reaping. They are packages that do not know each other
-// (internal/launch/head and agent) and tell each other what the interface
+// (internal/launch/supervisor and agent) and tell each other what the interface
 // launch.Host and the events have, names and numbers only. This one reads the
 // command line and joins the two with the control plane of the job. One
 // goroutine owns both; everybody else posts it what was seen:

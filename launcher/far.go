@@ -10,14 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
-	"gompi/internal/control"
 	"gompi/internal/control/link"
+	"gompi/internal/control/protocol"
+	"gompi/internal/control/server"
+	"gompi/internal/host/cgroup"
 	"gompi/internal/launch"
-	"gompi/internal/launch/agent"
 	"gompi/internal/launch/far"
-	"gompi/internal/launch/head"
-	"gompi/internal/onehost"
+	"gompi/internal/launch/spawner"
+	"gompi/internal/launch/supervisor"
 )
 
 // starter starts the agent of a host, which is this program with AgentArg, and
@@ -31,7 +31,7 @@ const agentArg = "--gompirun-agent"
 
 // joinFar joins a head with the agents of n hosts, which start starts, and returns its
 // half of the control plane.
-func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start starter) (server *onehost.Server, err error) {
+func joinFar(h *supervisor.Head, o *launch.Options, cfg server.Config, n int, start starter) (srv *server.Server, err error) {
 	var conns []net.Conn
 	defer func() {
 		if err != nil {
@@ -60,14 +60,14 @@ func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start s
 		links[i] = link.New(conn)
 		agents[i] = far.NewHost(links[i], out, in, hear(host))
 	}
-	if server, err = onehost.NewHead(cfg, links); err != nil {
+	if srv, err = server.NewHead(cfg, links); err != nil {
 		return nil, err
 	}
-	h.Serve(server, agents...)
+	h.Serve(srv, agents...)
 	for _, l := range links {
 		l.Run()
 	}
-	return server, nil
+	return srv, nil
 }
 
 // serveAgent is the agent of a head at the other end of a connection; it returns an
@@ -79,7 +79,7 @@ func serveAgent(conn net.Conn) int {
 	inOrder, err := runAgent(conn)
 	switch {
 	case err != nil:
-		launch.Say("agent: %v", control.Hinted(err))
+		launch.Say("agent: %v", protocol.Hinted(err))
 		return launch.ExitFailure
 	case !inOrder:
 		return launch.ExitFailure
@@ -96,18 +96,18 @@ func runAgent(conn net.Conn) (inOrder bool, err error) {
 	o := &setup.Options
 	l := link.New(conn)
 	top := far.NewAgent(l)
-	a, err := agent.New(o, setup.Job, maxProcs(o, cgroup.UsableCPUs()), top.Streams(), top.Tell, top.Post)
+	a, err := spawner.New(o, setup.Job, maxProcs(o, cgroup.UsableCPUs()), top.Streams(), top.Tell, top.Post)
 	if err != nil {
 		return false, err
 	}
-	server, err := onehost.NewAgent(setup.Job, setup.Host, hostConfig(a, top.Post), l)
+	srv, err := server.NewAgent(setup.Job, setup.Host, hostConfig(a, top.Post), l)
 	if err != nil {
 		return false, err
 	}
-	a.Serve(server)
+	a.Serve(srv)
 	top.Serve(a)
 	l.Run()
 	inOrder = top.Run()
 	l.Close()
-	return inOrder, server.Close()
+	return inOrder, srv.Close()
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 )
 
 // TestFar: what users see is the same when the agent is another process, which has

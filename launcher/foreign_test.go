@@ -5,7 +5,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 	"os"
 	"path/filepath"
 	"reflect"

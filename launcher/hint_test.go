@@ -12,17 +12,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
 )
 
 func TestHinted(t *testing.T) {
 	wrapped := &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("rank 3: %w", unix.EMFILE)}
 	var se *launch.StartError
-	if err := control.Hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
+	if err := protocol.Hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
 		t.Errorf("%v", err)
 	}
-	if err := control.Hinted(fs.ErrNotExist); err != fs.ErrNotExist {
+	if err := protocol.Hinted(fs.ErrNotExist); err != fs.ErrNotExist {
 		t.Errorf("%v", err)
 	}
 }

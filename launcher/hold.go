@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
 	"gompi/launcher/pool"
 	"gompi/launcher/rm"
@@ -54,7 +54,7 @@ func (x *hold) run() int {
 	}
 	s, done, err := x.open()
 	if err != nil {
-		launch.Say("%v", control.Hinted(err))
+		launch.Say("%v", protocol.Hinted(err))
 		return launch.ExitFailure
 	}
 	defer done()

@@ -17,7 +17,7 @@ import (
 
 	"gompi/internal/control/controltest"
 	"gompi/internal/launch"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/launcher/pool"
 )
 

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/cgroup"
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/cgroup"
 )
 
 // maxRanks is the largest world that one command starts.
-const maxRanks = control.MaxSpawn
+const maxRanks = protocol.MaxSpawn
 
 // hostSlots is one host of -H or of a host file.
 type hostSlots struct {

@@ -10,18 +10,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/server"
+	"gompi/internal/host/cgroup"
 	"gompi/internal/launch"
-	"gompi/internal/launch/agent"
-	"gompi/internal/launch/head"
-	"gompi/internal/onehost"
-	"gompi/internal/wire"
+	"gompi/internal/launch/spawner"
+	"gompi/internal/launch/supervisor"
 )
 
 // newJob joins a head, the agent of this host and their control plane, and who decides
 // about the job's size; nil: nobody. With a starter the agent is another process, which
 // may be on another host.
-func newJob(line *options, start starter) (h *head.Head, w *steward, err error) {
+func newJob(line *options, start starter) (h *supervisor.Head, w *steward, err error) {
 	o := &line.Options
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
@@ -33,22 +33,22 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	streams := agent.Streams{}
+	streams := spawner.Streams{}
 	if t := line.to; t != nil {
 		job, streams.Lease = t.job, t.fd
 	}
-	h = head.New(o, job)
+	h = supervisor.New(o, job)
 	hosts := hostNames(len(line.pretend))
-	cfg := onehost.Config{
-		JobConfig: onehost.JobConfig{
+	cfg := server.Config{
+		JobConfig: server.JobConfig{
 			Job: job, Secret: secret,
 			Settings: o.Settings, FaultTolerant: o.FT, KillGrace: o.KillGrace,
 			UsableCPUs: usable, MaxProcs: procs,
 			Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
 		},
 		Start:     h.Spawn,
-		Launch:    func(l *onehost.Launch) error { noteGroup(h, hosts, l); return h.Launch(l.Procs) },
-		Discard:   func(procs []wire.ProcID) { h.Discard(procs, onehost.DiscardGrace) },
+		Launch:    func(l *server.Launch) error { noteGroup(h, hosts, l); return h.Launch(l.Procs) },
+		Discard:   func(procs []wire.ProcID) { h.Discard(procs, server.DiscardGrace) },
 		Signal:    h.SignalTo,
 		Kept:      h.Kept,
 		Leave:     h.Leave,
@@ -86,12 +86,12 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 		}
 		return h, w, err
 	}
-	a, err := agent.New(o, job, procs, streams, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
+	a, err := spawner.New(o, job, procs, streams, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg.HostConfig = hostConfig(a, h.Post)
-	server, err := onehost.NewServer(cfg)
+	server, err := server.NewServer(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ func hostNames(pretended int) []string {
 }
 
 // noteGroup says which group of newcomers starts, and after whom.
-func noteGroup(h *head.Head, hosts []string, l *onehost.Launch) {
+func noteGroup(h *supervisor.Head, hosts []string, l *server.Launch) {
 	g := l.Group
 	if g == nil {
 		return
@@ -137,8 +137,8 @@ func noteGroup(h *head.Head, hosts []string, l *onehost.Launch) {
 }
 
 // hostConfig is what the control plane tells an agent, on its own goroutine.
-func hostConfig(a *agent.Agent, post func(func())) onehost.HostConfig {
-	return onehost.HostConfig{
+func hostConfig(a *spawner.Agent, post func(func())) server.HostConfig {
+	return server.HostConfig{
 		Reap:    func(p wire.ProcID) { post(func() { a.Reap(p) }) },
 		Lost:    func(p wire.ProcID) { post(func() { a.Lost(p) }) },
 		Dropped: func(p wire.ProcID, why string) { post(func() { a.Dropped(p, why) }) },

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"gompi/collectives/selection"
-	"gompi/internal/cost"
-	"gompi/internal/knob"
-	"gompi/internal/launch/agent"
-	"gompi/internal/ways"
+	"gompi/internal/base/settings"
+	"gompi/internal/launch/spawner"
+	"gompi/internal/resize/cost"
+	"gompi/transport/tuning"
 )
 
 // Knob is a setting of the runtime that is an environment variable and a flag
@@ -33,30 +33,30 @@ type Knob struct {
 func Knobs() []Knob {
 	return []Knob{
 		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
-		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", within(knob.Eager), nil},
-		{"credit", "GOMPI_CREDIT", "by memory", "fixed number of bytes of unexpected messages kept per peer", within(knob.Credit), nil},
-		{"budget", "GOMPI_BUDGET", "by memory", "bytes of unexpected messages kept in all, beyond 1 MiB per peer", within(knob.Budget), nil},
-		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", within(knob.Ring), nil},
+		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", within(settings.Eager), nil},
+		{"credit", "GOMPI_CREDIT", "by memory", "fixed number of bytes of unexpected messages kept per peer", within(settings.Credit), nil},
+		{"budget", "GOMPI_BUDGET", "by memory", "bytes of unexpected messages kept in all, beyond 1 MiB per peer", within(settings.Budget), nil},
+		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", within(settings.Ring), nil},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
 		{"duplex", "GOMPI_DUPLEX", "auto", "short answers in the line of shared memory that brought the question: auto or off", oneOf("auto", "off"), nil},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often, and for arrays: auto or off", oneOf("auto", "off"), nil},
 		{"check", "GOMPI_CHECK", "0", "1 finds buffers in use by two operations or written meanwhile, ranks whose collective calls differ, and what is left at the end", oneOf("0", "1"), nil},
-		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(knob.Spin), nil},
+		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(settings.Spin), nil},
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
 		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loaded(shortRules)},
 		{"shm-table", "GOMPI_SHM_TABLE", "built in", "file of limits that say which way messages go inside a host, near and far (gompibench tune shm writes one)", nil, loaded(shortWays)},
-		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(knob.TCPEager), nil},
-		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(knob.TCPChunk), nil},
-		{"mam-process", knob.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(knob.MamProcess), nil},
-		{"mam-spawn", knob.MamSpawn.Env, "by the program", "package mam: how they are started: comma list of " + strings.Join(knob.MamSpawn.Names, ", "), chosen(knob.MamSpawn), nil},
-		{"mam-placement", knob.MamPlacement.Env, "by the program", "package mam: on which hosts: auto, spread, compact", chosen(knob.MamPlacement), nil},
-		{"mam-method", knob.MamMethod.Env, "by the program", "package mam: how data moves: " + strings.Join(knob.MamMethod.Names, ", "), chosen(knob.MamMethod), nil},
-		{"mam-strategy", knob.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(knob.MamStrategy.Names, ", "), chosen(knob.MamStrategy), nil},
-		{"mam-track", knob.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(knob.MamTrack), nil},
-		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
-		{"mam-threads", knob.MamThreads.Env, "by idle CPUs", "package mam: how many threads of a rank move data in the checkpoint in which the others wait", within(knob.MamThreads), nil},
-		{"mam-model", knob.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loaded(shortModel)},
+		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(settings.TCPEager), nil},
+		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(settings.TCPChunk), nil},
+		{"mam-process", settings.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(settings.MamProcess), nil},
+		{"mam-spawn", settings.MamSpawn.Env, "by the program", "package mam: how they are started: comma list of " + strings.Join(settings.MamSpawn.Names, ", "), chosen(settings.MamSpawn), nil},
+		{"mam-placement", settings.MamPlacement.Env, "by the program", "package mam: on which hosts: auto, spread, compact", chosen(settings.MamPlacement), nil},
+		{"mam-method", settings.MamMethod.Env, "by the program", "package mam: how data moves: " + strings.Join(settings.MamMethod.Names, ", "), chosen(settings.MamMethod), nil},
+		{"mam-strategy", settings.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(settings.MamStrategy.Names, ", "), chosen(settings.MamStrategy), nil},
+		{"mam-track", settings.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(settings.MamTrack), nil},
+		{"mam-targets", settings.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(settings.MamTargets), nil},
+		{"mam-threads", settings.MamThreads.Env, "by idle CPUs", "package mam: how many threads of a rank move data in the checkpoint in which the others wait", within(settings.MamThreads), nil},
+		{"mam-model", settings.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loaded(shortModel)},
 	}
 }
 
@@ -74,7 +74,7 @@ func checkTransports(v string) error {
 }
 
 // within checks a number by what its reader takes.
-func within(r knob.Range) func(string) error {
+func within(r settings.Range) func(string) error {
 	return func(v string) error {
 		_, err := r.Parse(v)
 		return err
@@ -82,7 +82,7 @@ func within(r knob.Range) func(string) error {
 }
 
 // chosen checks names by what their reader takes.
-func chosen(c knob.Choice) func(string) error {
+func chosen(c settings.Choice) func(string) error {
 	return func(v string) error {
 		_, err := c.Parse(v)
 		return err
@@ -115,7 +115,7 @@ func shortRules(text string) (string, error) {
 
 // shortWays is a table of limits without comments.
 func shortWays(text string) (string, error) {
-	t, err := ways.Parse(text)
+	t, err := tuning.Parse(text)
 	return t.String(), err
 }
 
@@ -146,6 +146,6 @@ func knobHelp() string {
 	for _, k := range Knobs() {
 		fmt.Fprintf(&b, "%-16s --%-10s %s (default %s)\n", k.Env, k.Flag, k.Help, k.Default)
 	}
-	fmt.Fprintf(&b, "\nSet in each process: %s, %s, %s, %s, %s.\n", agent.EnvRank, agent.EnvSize, agent.EnvLocalRank, agent.EnvLocalSize, agent.EnvJob)
+	fmt.Fprintf(&b, "\nSet in each process: %s, %s, %s, %s, %s.\n", spawner.EnvRank, spawner.EnvSize, spawner.EnvLocalRank, spawner.EnvLocalSize, spawner.EnvJob)
 	return b.String()
 }

@@ -7,10 +7,10 @@ import (
 	"net"
 	"os"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
-	"gompi/internal/launch/agent"
-	"gompi/internal/launch/head"
+	"gompi/internal/launch/spawner"
+	"gompi/internal/launch/supervisor"
 )
 
 // Main is gompirun: args is its command line without the program's name. It
@@ -25,8 +25,8 @@ func Main(args []string) int { return run(args, nil) }
 func run(args []string, start starter) int {
 	if len(args) == 1 {
 		switch args[0] {
-		case agent.GuardianArg:
-			return agent.Guard()
+		case spawner.GuardianArg:
+			return spawner.Guard()
 		case agentArg:
 			conn, err := net.FileConn(os.Stdin)
 			if err != nil {
@@ -60,13 +60,13 @@ func run(args []string, start starter) int {
 	}
 	if o.to != nil {
 		if err := o.to.begin(o); err != nil {
-			launch.Say("%v", control.Hinted(err))
+			launch.Say("%v", protocol.Hinted(err))
 			return launch.ExitFailure
 		}
 	}
 	h, w, err := newJob(o, start)
 	if err != nil {
-		launch.Say("%v", control.Hinted(err))
+		launch.Say("%v", protocol.Hinted(err))
 		return launch.ExitFailure
 	}
 	status := h.Run()
@@ -76,13 +76,13 @@ func run(args []string, start starter) int {
 
 // IsGuardian reports whether args ask for a helper process of a gompirun.
 func IsGuardian(args []string) bool {
-	return len(args) == 1 && (args[0] == agent.GuardianArg || args[0] == agentArg)
+	return len(args) == 1 && (args[0] == spawner.GuardianArg || args[0] == agentArg)
 }
 
 // Report writes the whole story of a job at one moment: the roll call of
 // blocking calls, what the operations under way wait for, unmatched messages, and
 // goroutine dumps. title is its first line. gompirun prints it on --timeout and
 // SIGQUIT, gompictl on request.
-func Report(title string, procs []control.StackReport, ops []control.OpReport) string {
-	return head.Report(title, procs, ops)
+func Report(title string, procs []protocol.StackReport, ops []protocol.OpReport) string {
+	return supervisor.Report(title, procs, ops)
 }

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/client"
+	"gompi/internal/control/protocol"
 )
 
 // The test binary is gompirun, its guardian and the programs that it starts:
@@ -117,13 +117,13 @@ func rank(what string, args []string) int {
 
 // mpiRank joins the job first.
 func mpiRank(what string, args []string) int {
-	addr, token, ok := control.FromEnv()
+	addr, token, ok := protocol.FromEnv()
 	if !ok {
 		fmt.Fprintln(os.Stderr, "not under gompirun")
 		return 99
 	}
 	dial := client.Dial
-	spare := os.Getenv(control.EnvSpare) != ""
+	spare := os.Getenv(protocol.EnvSpare) != ""
 	if spare {
 		dial = client.DialSpare
 	}
@@ -131,7 +131,7 @@ func mpiRank(what string, args []string) int {
 	if err != nil && spare {
 		return 0
 	}
-	if errors.Is(err, control.ErrEnding) {
+	if errors.Is(err, protocol.ErrEnding) {
 		forever()
 	}
 	if err != nil {
@@ -148,19 +148,19 @@ func mpiRank(what string, args []string) int {
 			case err != nil:
 				ended <- err.Error()
 				return
-			case ev.Kind == control.EvDied:
+			case ev.Kind == protocol.EvDied:
 				c.Dead(ev.Proc)
 				ended <- ev.Text
-			case ev.Kind == control.EvGone:
+			case ev.Kind == protocol.EvGone:
 				ended <- ev.Text
-			case ev.Kind == control.EvStacks:
-				c.Stacks(control.Stacks{ID: ev.ID, Queues: []byte("queue of " + strconv.Itoa(me)), Stacks: []byte("stack of " + strconv.Itoa(me))})
+			case ev.Kind == protocol.EvStacks:
+				c.Stacks(protocol.Stacks{ID: ev.ID, Queues: []byte("queue of " + strconv.Itoa(me)), Stacks: []byte("stack of " + strconv.Itoa(me))})
 			}
 		}
 	}()
 	fence := func() {
 		err := c.Fence(context.Background(), w.World.Members)
-		if gone := (*control.GoneError)(nil); errors.Is(err, control.ErrEnding) || errors.As(err, &gone) {
+		if gone := (*protocol.GoneError)(nil); errors.Is(err, protocol.ErrEnding) || errors.As(err, &gone) {
 			forever() // gompirun says why, and ends us
 		}
 		if err != nil {
@@ -224,7 +224,7 @@ func mpiRank(what string, args []string) int {
 		forever()
 	case "idle": // may end at any moment, as Main has it
 		fence()
-		if err := c.Say(&control.Empty{Kind: control.KindIdle}); err != nil {
+		if err := c.Say(&protocol.Empty{Kind: protocol.KindIdle}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

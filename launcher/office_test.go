@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/head"
+	"gompi/internal/control/head"
 )
 
 // A program comes, is told all, decides, goes, and another one comes; who does not know

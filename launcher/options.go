@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/internal/base/version"
 	"gompi/internal/launch"
-	"gompi/internal/version"
 )
 
 // options is a command line, checked.

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/control/controltest"
-	"gompi/internal/testlab"
+	"gompi/internal/control/protocol"
+	"gompi/internal/test/testlab"
 )
 
 // TestPretended: what users see is the same with two hosts of one slot each, whose
@@ -76,10 +76,10 @@ func startAgents(t *testing.T, args ...string) *agentJob {
 		}
 		j.all = append(append(j.all, a), ranks...)
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", ranks[len(ranks)-1]))
-		_, addr, _ := strings.Cut(string(env), control.EnvAddr+"=")
+		_, addr, _ := strings.Cut(string(env), protocol.EnvAddr+"=")
 		addr, _, _ = strings.Cut(addr, "\x00")
-		if _, ok := control.ParseAddress(addr); !ok {
-			t.Fatalf("%s is %q", control.EnvAddr, addr)
+		if _, ok := protocol.ParseAddress(addr); !ok {
+			t.Fatalf("%s is %q", protocol.EnvAddr, addr)
 		}
 		j.addrs = append(j.addrs, addr)
 	}
@@ -169,7 +169,7 @@ func TestSparesOnHosts(t *testing.T) {
 		}
 		spares = nil
 		for _, p := range list {
-			if p.State == control.Spare {
+			if p.State == protocol.Spare {
 				spares = append(spares, p.PID)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/launch/agent"
+	"gompi/internal/launch/spawner"
 )
 
 // running is a gompirun in the background.
@@ -275,7 +275,7 @@ func TestNoGuardianIsLeft(t *testing.T) {
 		for _, file := range lines {
 			text, _ := os.ReadFile(file)
 			exe, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
-			if exe == self && strings.Contains(string(text), agent.GuardianArg) {
+			if exe == self && strings.Contains(string(text), spawner.GuardianArg) {
 				t.Errorf("%v: guardian %s is left", args, filepath.Dir(file))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/launch/cpus"
+	"gompi/internal/host/cpus"
 )
 
 // affinity is where a thread may run, nil if it has ended.

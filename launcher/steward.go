@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/head"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/head"
+	"gompi/internal/control/protocol"
+	"gompi/internal/control/server"
 	"gompi/internal/launch"
-	"gompi/internal/onehost"
-	"gompi/internal/wire"
 	"gompi/launcher/rm"
 )
 
@@ -65,9 +65,9 @@ const (
 
 // plane is the half of the control plane that it asks.
 type plane interface {
-	Resize(m *control.Resize, part func(control.Message) bool) error
+	Resize(m *protocol.Resize, part func(protocol.Message) bool) error
 	Lease(slots int) head.Use
-	LeaseMain(slots int, part func(control.Message) bool) error
+	LeaseMain(slots int, part func(protocol.Message) bool) error
 	HostSlots(slots []int)
 	Crowded() bool
 	Done() <-chan struct{}
@@ -97,7 +97,7 @@ func steered(path string, job wire.JobID, slots int) (*steward, error) {
 
 // serves gives it its part of what the head of the job tells: of a job that begins with
 // so many processes.
-func (s *steward) serves(cfg *onehost.Config, begins int) {
+func (s *steward) serves(cfg *server.Config, begins int) {
 	if s.leases {
 		cfg.Lease, cfg.Said = begins, s.says
 		cfg.Used = func(head.Use) { s.bell() }
@@ -270,10 +270,10 @@ func (s *steward) carry(p plane, d rm.Decision, asked bool) {
 		s.note(func() { s.underWay, s.answer = false, true })
 		return
 	}
-	var last control.OpReport
+	var last protocol.OpReport
 	var err error
-	part := func(m control.Message) bool {
-		if r, ok := m.(*control.OpReport); ok {
+	part := func(m protocol.Message) bool {
+		if r, ok := m.(*protocol.OpReport); ok {
 			last = *r
 		}
 		return true
@@ -282,10 +282,10 @@ func (s *steward) carry(p plane, d rm.Decision, asked bool) {
 		if s.leases {
 			err = p.LeaseMain(d.Size, part)
 		} else {
-			err = p.Resize(&control.Resize{To: d.Size}, part)
+			err = p.Resize(&protocol.Resize{To: d.Size}, part)
 		}
 		pause := time.Duration(0)
-		if err == nil && last.Op.Why == control.WhyNoWatch && (tries < sayUnfollowed || !s.waits) {
+		if err == nil && last.Op.Why == protocol.WhyNoWatch && (tries < sayUnfollowed || !s.waits) {
 			pause = followEvery // who has not come so far will follow later
 		}
 		if tries == sayUnfollowed && !s.waits {
@@ -305,7 +305,7 @@ func (s *steward) carry(p plane, d rm.Decision, asked bool) {
 		text = err.Error()
 	}
 	state := last.Op.State
-	if happened := err == nil && (state == change.Done || state == change.Committed); !happened && last.Op.Why != control.WhyEnding {
+	if happened := err == nil && (state == change.Done || state == change.Committed); !happened && last.Op.Why != protocol.WhyEnding {
 		launch.Say("%s: %d processes do not become %d: %s", s.flag, d.From, d.Size, text)
 	}
 	s.note(func() {

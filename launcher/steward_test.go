@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/head"
+	"gompi/internal/control/change"
+	"gompi/internal/control/head"
+	"gompi/internal/control/protocol"
 	"gompi/launcher/rm"
 )
 
@@ -42,8 +42,8 @@ func (p *told) Lease(slots int) head.Use {
 	return p.use
 }
 
-func (p *told) LeaseMain(slots int, part func(control.Message) bool) error {
-	return p.Resize(&control.Resize{To: slots}, part)
+func (p *told) LeaseMain(slots int, part func(protocol.Message) bool) error {
+	return p.Resize(&protocol.Resize{To: slots}, part)
 }
 
 func (p *told) HostSlots(slots []int) {
@@ -66,21 +66,21 @@ func (p *told) becomes(u head.Use) {
 	p.s.note(func() { p.s.size = u.Has })
 }
 
-func (p *told) Resize(m *control.Resize, part func(control.Message) bool) error {
-	r := &control.OpReport{}
+func (p *told) Resize(m *protocol.Resize, part func(protocol.Message) bool) error {
+	r := &protocol.OpReport{}
 	p.mu.Lock()
 	p.crowded = false
 	p.mu.Unlock()
 	if p.early > 0 {
 		p.early--
-		r.Op.State, r.Op.Why = change.Refused, control.WhyNoWatch
+		r.Op.State, r.Op.Why = change.Refused, protocol.WhyNoWatch
 		part(r)
 		return nil
 	}
 	r.Op.State = change.Ready
 	part(r)
 	if r.Op.State, r.After = change.Done, m.To; m.To == 1 {
-		r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, control.WhyDied, "a process died"
+		r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, protocol.WhyDied, "a process died"
 	} else {
 		p.becomes(head.Use{Has: m.To, Follows: true})
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 )
 
 // What is typed reaches rank 0, up to ^D.

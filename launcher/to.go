@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/base/wire"
+	"gompi/internal/control/server"
 	"gompi/internal/launch"
-	"gompi/internal/launch/head"
-	"gompi/internal/onehost"
-	"gompi/internal/wire"
+	"gompi/internal/launch/supervisor"
 	"gompi/launcher/pool"
 	"gompi/launcher/rm"
 )
@@ -84,7 +84,7 @@ func (t *tenant) begin(o *options) error {
 }
 
 // serve joins the lease with the job.
-func (t *tenant) serve(h *head.Head, server *onehost.Server, w *steward) {
+func (t *tenant) serve(h *supervisor.Head, server *server.Server, w *steward) {
 	t.lease.Serve(w.bell, func(total int) { server.Slots(atMost(t.slots, total)) })
 	go func() {
 		<-t.lease.Lost()

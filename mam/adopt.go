@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/dirty"
-	"gompi/internal/layout"
+	"gompi/internal/host/dirty"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 	"gompi/rma"
 	"gompi/sessions"

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/dirty"
-	"gompi/internal/layout"
+	"gompi/internal/host/dirty"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 	"gompi/rma"
 )

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/segment"
-	"gompi/internal/testjob"
+	"gompi/internal/host/segment"
+	"gompi/internal/test/testjob"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

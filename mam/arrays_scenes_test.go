@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

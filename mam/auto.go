@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/cost"
-	"gompi/internal/knob"
-	"gompi/internal/layout"
+	"gompi/internal/base/settings"
+	"gompi/internal/resize/cost"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 
@@ -27,9 +27,9 @@ var autoMethods = []Method{Pull, COL, P2P, RMALockall, RMALock}
 // look finds the inputs.
 func look(comm *mpi.Comm) (x inputs, err error) {
 	p := comm.Process().Core().Process()
-	if text := p.Setting(knob.MamModel); text != "" {
+	if text := p.Setting(settings.MamModel); text != "" {
 		if x.Model, err = cost.Parse(text); err != nil {
-			return x, fmt.Errorf("%s: %w", knob.MamModel, err)
+			return x, fmt.Errorf("%s: %w", settings.MamModel, err)
 		}
 	}
 	x.Cores, x.Hosts, x.Transport = max(p.Usable(), 1), hosts(comm), p.Transport

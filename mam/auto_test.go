@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/cost"
-	"gompi/internal/layout"
+	"gompi/internal/resize/cost"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

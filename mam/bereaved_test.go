@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 )

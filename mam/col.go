@@ -5,7 +5,7 @@ package mam
 import (
 	"slices"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

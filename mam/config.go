@@ -5,7 +5,7 @@ package mam
 import (
 	"strings"
 
-	"gompi/internal/knob"
+	"gompi/internal/base/settings"
 )
 
 // Auto leaves a field of a Config to the module. It is the zero value of each.
@@ -77,24 +77,24 @@ const (
 )
 
 // String gives the name that settings have.
-func (p Process) String() string { return nameOf(knob.MamProcess, int(p)) }
+func (p Process) String() string { return nameOf(settings.MamProcess, int(p)) }
 
 // String gives the name that settings have.
-func (p Placement) String() string { return nameOf(knob.MamPlacement, int(p)) }
+func (p Placement) String() string { return nameOf(settings.MamPlacement, int(p)) }
 
 // String gives the name that settings have.
-func (m Method) String() string { return nameOf(knob.MamMethod, int(m)) }
+func (m Method) String() string { return nameOf(settings.MamMethod, int(m)) }
 
 // String gives the name that settings have.
-func (s Strategy) String() string { return nameOf(knob.MamStrategy, int(s)) }
+func (s Strategy) String() string { return nameOf(settings.MamStrategy, int(s)) }
 
 // String gives the names that settings have, separated by commas.
 func (s Spawn) String() string {
 	if s == 0 {
-		return knob.MamSpawn.Names[0]
+		return settings.MamSpawn.Names[0]
 	}
 	var names []string
-	for i, name := range knob.MamSpawn.Names[1:] {
+	for i, name := range settings.MamSpawn.Names[1:] {
 		if s&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -102,7 +102,7 @@ func (s Spawn) String() string {
 	return strings.Join(names, ",")
 }
 
-func nameOf(c knob.Choice, i int) string {
+func nameOf(c settings.Choice, i int) string {
 	if i < len(c.Names) {
 		return c.Names[i]
 	}

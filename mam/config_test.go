@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/knob"
+	"gompi/internal/base/settings"
 )
 
 func of(m map[string]string) func(string) string { return func(name string) string { return m[name] } }
@@ -63,7 +63,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s=%s: %v", env, value, err)
 		}
 	}
-	for env, value := range map[string]string{knob.MamMethod.Env: "3", knob.MamStrategy.Env: "nb,wd", knob.MamTargets.Env: "x"} {
+	for env, value := range map[string]string{settings.MamMethod.Env: "3", settings.MamStrategy.Env: "nb,wd", settings.MamTargets.Env: "x"} {
 		if _, _, err := settle(code, of(map[string]string{env: value}), of(nil)); err == nil || !strings.Contains(err.Error(), env) {
 			t.Errorf("%s=%s: %v", env, value, err)
 		}
@@ -78,14 +78,14 @@ func TestSettings(t *testing.T) {
 // Names of constants are those of settings, one for one.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
-		choice knob.Choice
+		choice settings.Choice
 		name   func(i int) string
 		last   int
 	}{
-		{knob.MamProcess, func(i int) string { return Process(i).String() }, int(Merge)},
-		{knob.MamPlacement, func(i int) string { return Placement(i).String() }, int(Compact)},
-		{knob.MamMethod, func(i int) string { return Method(i).String() }, int(InPlace)},
-		{knob.MamStrategy, func(i int) string { return Strategy(i).String() }, int(WaitDrains)},
+		{settings.MamProcess, func(i int) string { return Process(i).String() }, int(Merge)},
+		{settings.MamPlacement, func(i int) string { return Placement(i).String() }, int(Compact)},
+		{settings.MamMethod, func(i int) string { return Method(i).String() }, int(InPlace)},
+		{settings.MamStrategy, func(i int) string { return Strategy(i).String() }, int(WaitDrains)},
 	} {
 		for i, name := range c.choice.Names {
 			if c.name(i) != name {
@@ -96,8 +96,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s has %d names, the last constant is %d", c.choice.Env, len(c.choice.Names), c.last)
 		}
 	}
-	if n := len(knob.MamSpawn.Names) - 2; SpawnSequential != 1<<n {
-		t.Errorf("%s has %d names, the last constant is %d", knob.MamSpawn.Env, n+2, SpawnSequential)
+	if n := len(settings.MamSpawn.Names) - 2; SpawnSequential != 1<<n {
+		t.Errorf("%s has %d names, the last constant is %d", settings.MamSpawn.Env, n+2, SpawnSequential)
 	}
 	if s := (SpawnSingle | SpawnBackground).String(); s != "background,single" {
 		t.Error(s)

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

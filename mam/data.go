@@ -9,9 +9,9 @@ import (
 	"reflect"
 	"slices"
 
-	"gompi/internal/dirty"
-	"gompi/internal/hostmem"
-	"gompi/internal/layout"
+	"gompi/internal/control/hostmem"
+	"gompi/internal/host/dirty"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

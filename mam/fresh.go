@@ -7,7 +7,7 @@ import (
 	"time"
 	"weak"
 
-	"gompi/internal/huge"
+	"gompi/internal/host/huge"
 )
 
 const (

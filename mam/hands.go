@@ -5,8 +5,8 @@ package mam
 import (
 	"runtime"
 
-	"gompi/internal/crew"
-	"gompi/internal/knob"
+	"gompi/internal/base/settings"
+	"gompi/internal/host/parallel"
 )
 
 const (
@@ -20,12 +20,12 @@ const (
 // those that have nothing to receive only wait, one for each processor of the host that is
 // idle then, shared by those that receive. In the background, of which p is the pace, it is
 // one: the processors belong to those who compute.
-func (a *adoption) crew(p *pace) crew.Crew {
+func (a *adoption) crew(p *pace) parallel.Crew {
 	process := a.m.comm.Process().Core().Process()
-	if n, err := knob.MamThreads.Setting(process.Setting, 0); p != nil || err != nil {
-		return crew.Crew{}
+	if n, err := settings.MamThreads.Setting(process.Setting, 0); p != nil || err != nil {
+		return parallel.Crew{}
 	} else if n > 0 {
-		return crew.Crew{Hands: int(n)}
+		return parallel.Crew{Hands: int(n)}
 	}
 	busy := process.Neighbors()
 	if a.m.inputs.Hosts == 1 {
@@ -33,7 +33,7 @@ func (a *adoption) crew(p *pace) crew.Crew {
 		others := busy - a.sources() - a.newcomers()
 		busy = len(a.to) + max(0, others)
 	}
-	return crew.Crew{Hands: min(process.Usable()/max(busy, 1), runtime.GOMAXPROCS(0)), Roams: process.Roams()}
+	return parallel.Crew{Hands: min(process.Usable()/max(busy, 1), runtime.GOMAXPROCS(0)), Roams: process.Roams()}
 }
 
 func (a *adoption) sources() int   { return len(a.from) - len(a.dead()) }
@@ -56,7 +56,7 @@ func (a *adoption) copy(to, from []byte, p *pace) {
 // inHands has all hands do work of so many bytes in parts, or does it as one if it is not
 // much or nobody else is free.
 func (a *adoption) inHands(bytes int64, p *pace, do func(lo, hi int64) error) error {
-	c := crew.Crew{}
+	c := parallel.Crew{}
 	if bytes >= sharedBytes {
 		c = a.crew(p)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

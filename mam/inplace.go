@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/hostmem"
-	"gompi/internal/layout"
+	"gompi/internal/control/hostmem"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

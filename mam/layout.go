@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 )
 
 // Layout says which elements of distributed data each rank has, whatever the number of

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/dirty"
-	"gompi/internal/knob"
-	"gompi/internal/layout"
+	"gompi/internal/base/settings"
+	"gompi/internal/host/dirty"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 	"gompi/rma"
 	"gompi/sessions"
@@ -168,7 +168,7 @@ func (a *adoption) has(x *move) int64 {
 
 var (
 	errStored    = errors.New("others may store to it, and it is not marked")
-	errUntracked = errors.New(knob.MamTrack.Env + "=off")
+	errUntracked = errors.New(settings.MamTrack.Env + "=off")
 )
 
 // lendOne lends the memory that data has; the program is in a Checkpoint.
@@ -210,7 +210,7 @@ func (m *Module) marksOf(x *array, bytes int64) *dirty.Marks {
 
 // openTracker makes what tells writes that are not marked, if it may be used.
 func (m *Module) openTracker() (*dirty.Tracker, error) {
-	if m.process.Core().Process().Setting(knob.MamTrack.Env) == "off" {
+	if m.process.Core().Process().Setting(settings.MamTrack.Env) == "off" {
 		return nil, errUntracked
 	}
 	return dirty.Open()

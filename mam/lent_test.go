@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/dirty"
-	"gompi/internal/scenes"
+	"gompi/internal/host/dirty"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

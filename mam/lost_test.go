@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"time"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 )

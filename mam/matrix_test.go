@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

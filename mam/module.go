@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/dirty"
-	"gompi/internal/hostmem"
+	"gompi/internal/control/hostmem"
+	"gompi/internal/host/dirty"
 	"gompi/mpi"
 	"gompi/sessions"
 )

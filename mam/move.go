@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

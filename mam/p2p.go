@@ -2,7 +2,7 @@
 
 package mam
 
-import "gompi/internal/layout"
+import "gompi/internal/resize/layout"
 
 // pointToPoint begins method P2P: a receive of each source that has a part, a send to each
 // target; what stays with a process is copied, by bytes, in the background by keepPieces.

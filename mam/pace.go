@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"gompi/internal/cputime"
+	"gompi/internal/host/cputime"
 )
 
 // share of a processor that work in the background takes, in per cent, while others have

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/cputime"
+	"gompi/internal/host/cputime"
 )
 
 // TestPace: work in the background rests where there are too many processes, and can be

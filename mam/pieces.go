@@ -8,7 +8,7 @@ import (
 	"iter"
 	"time"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

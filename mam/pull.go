@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 	"gompi/rma"
 	"gompi/sessions"

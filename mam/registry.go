@@ -12,7 +12,7 @@ import (
 	"io"
 	"slices"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 )
 
 // What stands in the store of a set: the registry, by rank 0 at its first Checkpoint.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/cost"
-	"gompi/internal/layout"
+	"gompi/internal/resize/cost"
+	"gompi/internal/resize/layout"
 )
 
 func someRegistry() *registry {

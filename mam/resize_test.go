@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 )

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/knob"
+	"gompi/internal/base/settings"
 )
 
 // Setting is one field of the configuration that holds, and who has said it.
@@ -105,17 +105,17 @@ func (c *Config) fields() []field {
 		}
 	}
 	return []field{
-		{"Process", knob.MamProcess, &publishedProcess, process, hasProcess, func() string { return c.Process.String() }},
-		{"Spawn", knob.MamSpawn, &publishedSpawn, spawn, func() bool { return c.Spawn != 0 }, func() string { return c.Spawn.String() }},
-		{"Placement", knob.MamPlacement, &publishedPlacement, placement, hasPlacement, func() string { return c.Placement.String() }},
-		{"Method", knob.MamMethod, &publishedMethod, method, hasMethod, func() string { return c.Method.String() }},
-		{"Strategy", knob.MamStrategy, &publishedStrategy, strategy, hasStrategy, func() string { return c.Strategy.String() }},
+		{"Process", settings.MamProcess, &publishedProcess, process, hasProcess, func() string { return c.Process.String() }},
+		{"Spawn", settings.MamSpawn, &publishedSpawn, spawn, func() bool { return c.Spawn != 0 }, func() string { return c.Spawn.String() }},
+		{"Placement", settings.MamPlacement, &publishedPlacement, placement, hasPlacement, func() string { return c.Placement.String() }},
+		{"Method", settings.MamMethod, &publishedMethod, method, hasMethod, func() string { return c.Method.String() }},
+		{"Strategy", settings.MamStrategy, &publishedStrategy, strategy, hasStrategy, func() string { return c.Strategy.String() }},
 	}
 }
 
 type field struct {
 	name   string
-	choice knob.Choice
+	choice settings.Choice
 	pub    *published
 	set    func([]int)
 	given  func() bool
@@ -160,9 +160,9 @@ func settle(code Config, gompirun, environ func(name string) string) (Config, []
 	from := "code"
 	for _, s := range []struct {
 		text, env, from string
-	}{{environ(publishedTargets), publishedTargets, publishedTargets}, {gompirun(knob.MamTargets.Env), knob.MamTargets.Env, "gompirun"}} {
+	}{{environ(publishedTargets), publishedTargets, publishedTargets}, {gompirun(settings.MamTargets.Env), settings.MamTargets.Env, "gompirun"}} {
 		if s.text != "" {
-			n, err := knob.MamTargets.Parse(s.text)
+			n, err := settings.MamTargets.Parse(s.text)
 			if err != nil {
 				return c, nil, fmt.Errorf("%s: %w", s.env, err)
 			}
@@ -201,7 +201,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("no method %d", c.Method)
 	case c.Strategy > WaitDrains:
 		return fmt.Errorf("no strategy %d", c.Strategy)
-	case c.Targets < 0 || c.Targets > int(knob.MamTargets.Max):
+	case c.Targets < 0 || c.Targets > int(settings.MamTargets.Max):
 		return fmt.Errorf("%d targets", c.Targets)
 	}
 	return nil

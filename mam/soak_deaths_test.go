@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/scenes"
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
+	"gompi/internal/test/scenes"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

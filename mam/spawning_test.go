@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

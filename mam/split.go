@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mpi"
 )
 

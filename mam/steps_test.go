@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mam"
 	"gompi/mpi"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
 )
 
 // Predefined attributes, the same on every communicator. MPI 4.1 section 9.1.2.
@@ -110,8 +110,8 @@ func (a *attributes) all() []attribute {
 }
 
 const (
-	opSetAttr    calls.Name = "SetAttr"
-	opDeleteAttr calls.Name = "DeleteAttr"
+	opSetAttr    fault.Call = "SetAttr"
+	opDeleteAttr fault.Call = "DeleteAttr"
 )
 
 // SetAttr gives the communicator a value under a key. A value that it had is
@@ -143,7 +143,7 @@ func valueOf[T any](v any) T {
 // Local. MPI 4.1 section 7.7.2.
 func DeleteAttr[T any](c *Comm, k Keyval[T]) error { return c.dropAttr(opDeleteAttr, k.key) }
 
-func (c *Comm) dropAttr(op calls.Name, k *keyval) error {
+func (c *Comm) dropAttr(op fault.Call, k *keyval) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func TypeAttr[T any](dt Datatype, k Keyval[T]) (T, bool) {
 var errNoKeyval = errors.New("a key was not made by NewKeyval")
 
 // copyAttrs returns what a duplicate of c is to carry.
-func (c *Comm) copyAttrs(op calls.Name) ([]attribute, error) {
+func (c *Comm) copyAttrs(op fault.Call) ([]attribute, error) {
 	var list []attribute
 	for _, a := range c.core.attrs.all() {
 		if a.key.copy == nil {

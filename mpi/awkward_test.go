@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gompi/internal/testjob"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/transport"

@@ -7,7 +7,7 @@ package mpi
 import (
 	"unsafe"
 
-	"gompi/internal/buffer"
+	"gompi/internal/data/buffer"
 )
 
 // Buf is a buffer without its element type: address, count and type. It is

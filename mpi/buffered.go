@@ -9,20 +9,20 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 const (
-	opBsend        calls.Name = "Bsend"
-	opIbsend       calls.Name = "Ibsend"
-	opAttachBuffer calls.Name = "AttachBuffer"
-	opDetachBuffer calls.Name = "DetachBuffer"
-	opFlushBuffer  calls.Name = "FlushBuffer"
+	opBsend        fault.Call = "Bsend"
+	opIbsend       fault.Call = "Ibsend"
+	opAttachBuffer fault.Call = "AttachBuffer"
+	opDetachBuffer fault.Call = "DetachBuffer"
+	opFlushBuffer  fault.Call = "FlushBuffer"
 )
 
 // BsendOverhead is what a message takes of an attached buffer beyond its own
@@ -50,7 +50,7 @@ func Ibsend[T any](c *Comm, buf []T, dest, tag int) Request {
 	return c.Bufs().Ibsend(BufOf(buf), dest, tag)
 }
 
-func (c *Comm) bsendBuf(op calls.Name, b Buf, dest, tag int) error {
+func (c *Comm) bsendBuf(op fault.Call, b Buf, dest, tag int) error {
 	if c != nil && dest == ProcNull {
 		return nil
 	}
@@ -298,7 +298,7 @@ func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, 
 var errNoBuffer = errors.New("no buffer is attached")
 
 // bufferError makes an error of a buffer call.
-func (c *Comm) bufferError(op calls.Name, gaveUp bool, err error) error {
+func (c *Comm) bufferError(op fault.Call, gaveUp bool, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
@@ -15,7 +15,7 @@ import (
 // start and prepare; the functions over []T are those over Buf.
 
 // collNames are the operations as errors and roll calls name them.
-var collNames = [...]calls.Name{
+var collNames = [...]fault.Call{
 	collectives.OpBarrier: "Barrier", collectives.OpBcast: "Bcast", collectives.OpReduce: "Reduce",
 	collectives.OpAllreduce: "Allreduce", collectives.OpGather: "Gather", collectives.OpScatter: "Scatter",
 	collectives.OpAllgather: "Allgather", collectives.OpAllgatherv: "Allgatherv", collectives.OpAlltoall: "Alltoall",
@@ -55,7 +55,7 @@ func (a *call) bad(class Class, format string, args ...any) bool {
 }
 
 // as makes the call a part of another, which errors and roll calls then name.
-func (a *call) as(op calls.Name) *call {
+func (a *call) as(op fault.Call) *call {
 	a.Op = op
 	return a
 }

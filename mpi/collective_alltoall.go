@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 )
 
 // Alltoall sends the i-th of Size equal blocks of send to rank i, and receives
@@ -198,8 +198,8 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 }
 
 const (
-	opAlltoallw         calls.Name = "Alltoallw"
-	opNeighborAlltoallw calls.Name = "NeighborAlltoallw"
+	opAlltoallw         fault.Call = "Alltoallw"
+	opNeighborAlltoallw fault.Call = "NeighborAlltoallw"
 )
 
 // manyBuffers sets the buffers of a w-form, whose unit is the byte: types

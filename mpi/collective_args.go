@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 )
 
 // buffers sets In and Out, of which one may be the zero Buf. Both must consist

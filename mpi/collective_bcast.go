@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"gompi/collectives"
-	"gompi/internal/mem"
+	"gompi/internal/host/mem"
 )
 
 // Bcast copies buf of rank root to buf of all others; lengths are equal on all

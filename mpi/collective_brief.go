@@ -4,8 +4,8 @@ package mpi
 
 import (
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 	"gompi/internal/engine"
 )
 

@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"gompi/collectives"
-	"gompi/internal/buffer"
+	"gompi/internal/data/buffer"
 )
 
 // Gather collects the send buffers of all ranks, which have one length, in rank

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"gompi/collectives"
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 )
 
 // Collectives that tell each other the lengths and allocate what they receive:
@@ -16,11 +16,11 @@ import (
 // make the second refuses it.
 
 const (
-	opGatherNew    calls.Name = "GatherNew"
-	opAllgatherNew calls.Name = "AllgatherNew"
-	opScatterNew   calls.Name = "ScatterNew"
-	opBcastNew     calls.Name = "BcastNew"
-	opAlltoallNew  calls.Name = "AlltoallNew"
+	opGatherNew    fault.Call = "GatherNew"
+	opAllgatherNew fault.Call = "AllgatherNew"
+	opScatterNew   fault.Call = "ScatterNew"
+	opBcastNew     fault.Call = "BcastNew"
+	opAlltoallNew  fault.Call = "AlltoallNew"
 )
 
 // GatherNew collects the slices of all ranks, which may have different lengths,
@@ -138,7 +138,7 @@ func (c *Comm) collects(root int) bool {
 }
 
 // refuseSecond counts a part of a call that is not made, and returns why.
-func (c *Comm) refuseSecond(kind collectives.Op, op calls.Name, why error) error {
+func (c *Comm) refuseSecond(kind collectives.Op, op fault.Call, why error) error {
 	a := new(call)
 	a.begin(c, kind)
 	return a.as(op).refuse(why)
@@ -153,7 +153,7 @@ func lens[T any](blocks [][]T) []int {
 }
 
 // lengths checks that there is one for each rank.
-func (c *Comm) lengths(op calls.Name, n []int) ([]int, error) {
+func (c *Comm) lengths(op fault.Call, n []int) ([]int, error) {
 	if len(n) != c.core.Targets {
 		return nil, c.argError(ErrCount, op, ProcNull, -1, int64(len(n)), int64(c.core.Targets), "blocks to send", nil)
 	}
@@ -161,7 +161,7 @@ func (c *Comm) lengths(op calls.Name, n []int) ([]int, error) {
 }
 
 // blocksOf makes room for as many elements as other ranks say, if err is nil.
-func blocksOf[T any](c *Comm, op calls.Name, counts []int, err error) ([]T, error) {
+func blocksOf[T any](c *Comm, op fault.Call, counts []int, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
 )
 
@@ -129,7 +129,7 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 }
 
 // expired is the error of a call whose context has ended before it began.
-func (c *Comm) expired(op calls.Name, peer, tag int) error {
+func (c *Comm) expired(op fault.Call, peer, tag int) error {
 	if c.user == nil {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (c *Comm) expired(op calls.Name, peer, tag int) error {
 }
 
 // lapsed is expired without the error handler.
-func (c *Comm) lapsed(op calls.Name, peer, tag int) *Error {
+func (c *Comm) lapsed(op fault.Call, peer, tag int) *Error {
 	if c.user == nil || c.user.Err() == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (c *Comm) Free() error {
 }
 
 // last claims the end of the communicator, which comes once.
-func (c *Comm) last(op calls.Name) error {
+func (c *Comm) last(op fault.Call) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (c *Comm) Disconnect() error {
 	return err
 }
 
-const opDisconnect calls.Name = "Disconnect"
+const opDisconnect fault.Call = "Disconnect"
 
 // Revoke makes the communicator unusable on all its ranks: operations on it,
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not

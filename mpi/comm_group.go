@@ -6,17 +6,16 @@ import (
 	"context"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
-	"gompi/internal/fault"
 )
 
 // Communicators made by their members alone: the first of them sends a context
 // id to each of the others, and waits for nobody.
 
 const (
-	opCreateGroup   calls.Name = "CreateGroup"
-	opCommFromGroup calls.Name = "CommFromGroup"
+	opCreateGroup   fault.Call = "CreateGroup"
+	opCommFromGroup fault.Call = "CommFromGroup"
 )
 
 // MaxStringTag is the longest tag of CommFromGroup and IntercommFromGroups, in
@@ -48,7 +47,7 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 }
 
 // meet makes the communicator for which processes meet by a tag.
-func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (*Comm, error) {
+func (p *Process) meet(op fault.Call, g Group, groups core.Groups, tag string) (*Comm, error) {
 	var a core.Agreed
 	f := p.core.During(g.user, g.child.over, func(user context.Context) (f *fault.Fault) {
 		a, f = p.core.Meet(op, user, groups, tag)
@@ -82,7 +81,7 @@ func (g Group) raise(err error) error {
 }
 
 // checkMeeting checks the arguments of a call without communicator.
-func (p *Process) checkMeeting(op calls.Name, g Group, tag string) error {
+func (p *Process) checkMeeting(op fault.Call, g Group, tag string) error {
 	var none *Comm
 	switch {
 	case p == nil || g.Rank() == Undefined:

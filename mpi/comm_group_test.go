@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testjob"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

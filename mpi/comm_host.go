@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
 )
 
-const opSplitType calls.Name = "SplitType"
+const opSplitType fault.Call = "SplitType"
 
 // SplitKind is what the ranks of one communicator of SplitType share.
 type SplitKind int
@@ -88,7 +88,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.
-func (c *Comm) hosts(op calls.Name) ([]uint32, error) {
+func (c *Comm) hosts(op fault.Call) ([]uint32, error) {
 	if hosts := c.core.Hosts(); hosts != nil {
 		return hosts, nil
 	}

@@ -5,20 +5,20 @@ package mpi
 import (
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // Communicators made from a communicator.
 
 const (
-	opDup    calls.Name = "Dup"
-	opIdup   calls.Name = "Idup"
-	opSplit  calls.Name = "Split"
-	opCreate calls.Name = "Create"
+	opDup    fault.Call = "Dup"
+	opIdup   fault.Call = "Idup"
+	opSplit  fault.Call = "Split"
+	opCreate fault.Call = "Create"
 )
 
 // child makes a communicator that c's ranks have agreed on: nil for a process
@@ -170,7 +170,7 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 }
 
 // subgroup checks that all processes of g are in c.
-func (c *Comm) subgroup(op calls.Name, g Group) error {
+func (c *Comm) subgroup(op fault.Call, g Group) error {
 	if out := g.Difference(c.Group()); out.Size() > 0 {
 		return c.argError(ErrRank, op, ProcNull, -1, -1, -1, "",
 			fmt.Errorf("process %v of the group is not in the communicator", out.members.At(0)))

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // Command is a program to start, how often and how: the arguments of MPI_Comm_spawn, and
@@ -38,11 +38,11 @@ type Command struct {
 }
 
 // part is the command as the head takes it.
-func (c *Command) part() (control.SpawnPart, error) {
-	p := control.SpawnPart{N: c.Procs, Hosts: c.Hosts, Around: control.Around{Dir: c.Dir, Path: c.Path, Env: c.Env}}
+func (c *Command) part() (protocol.SpawnPart, error) {
+	p := protocol.SpawnPart{N: c.Procs, Hosts: c.Hosts, Around: protocol.Around{Dir: c.Dir, Path: c.Path, Env: c.Env}}
 	switch {
-	case c.Procs < 1 || c.Procs > control.MaxSpawn:
-		return p, fmt.Errorf("%d processes, 1 to %d allowed", c.Procs, control.MaxSpawn)
+	case c.Procs < 1 || c.Procs > protocol.MaxSpawn:
+		return p, fmt.Errorf("%d processes, 1 to %d allowed", c.Procs, protocol.MaxSpawn)
 	case c.Program == "" && len(c.Args) > 0:
 		return p, fmt.Errorf("%d arguments of no program", len(c.Args))
 	case c.Program != "":
@@ -66,7 +66,7 @@ func (c *Command) part() (control.SpawnPart, error) {
 }
 
 // soft reads numbers "a:b:c,...", as far as they are not above most.
-func soft(text string, most int) (list []control.Counts, err error) {
+func soft(text string, most int) (list []protocol.Counts, err error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -103,10 +103,10 @@ func soft(text string, most int) (list []control.Counts, err error) {
 		if to = min(to, most); from > to {
 			continue
 		}
-		list = append(list, control.Counts{From: uint32(from), To: uint32(to), Step: uint32(min(step, control.MaxSpawn))})
+		list = append(list, protocol.Counts{From: uint32(from), To: uint32(to), Step: uint32(min(step, protocol.MaxSpawn))})
 	}
-	if len(list) > control.MaxCounts {
-		return nil, fmt.Errorf("soft: %d ranges, at most %d allowed", len(list), control.MaxCounts)
+	if len(list) > protocol.MaxCounts {
+		return nil, fmt.Errorf("soft: %d ranges, at most %d allowed", len(list), protocol.MaxCounts)
 	}
 	return list, nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

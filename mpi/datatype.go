@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
 )
 
 // Datatype describes elements of messages: the basic types of which one

@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"unsafe"
 
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 	"gompi/internal/engine"
 )
 

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
 )
 
 // TypeFields is the fields of the struct T that are named, in that order, or

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"sync"
 
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
 )
 
 // The predefined element types.

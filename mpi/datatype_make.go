@@ -5,8 +5,8 @@ package mpi
 import (
 	"errors"
 
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
 )
 
 // Order says which index of an array runs fastest in memory.
@@ -118,7 +118,7 @@ func TypeResized(old Datatype, lb, extent int) (Datatype, error) {
 }
 
 // made turns what a constructor returns into what its caller gets.
-func made(op calls.Name) func(*dtype.Type, error) (Datatype, error) {
+func made(op fault.Call) func(*dtype.Type, error) (Datatype, error) {
 	return func(t *dtype.Type, err error) (Datatype, error) {
 		if err == nil {
 			return Datatype{t}, nil

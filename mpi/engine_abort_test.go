@@ -5,7 +5,7 @@ package mpi_test
 import (
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

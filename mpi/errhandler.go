@@ -3,7 +3,7 @@
 package mpi
 
 import (
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 )
 
 // ErrorHandler is called for each error of a call on a communicator, before
@@ -16,7 +16,7 @@ type ErrorHandler func(c *Comm, err error)
 // (MPI_ERRORS_ARE_FATAL).
 func ErrorsAreFatal(c *Comm, err error) { c.core.Proc.Abort(1, err.Error()) }
 
-const opSetErrorHandler calls.Name = "SetErrorHandler"
+const opSetErrorHandler fault.Call = "SetErrorHandler"
 
 // SetErrorHandler makes h the error handler of c on this process. Communicators
 // made from c afterwards inherit it. Local. MPI 4.1 section 9.3.1.

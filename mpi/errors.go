@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // Class is a kind of error: compare with errors.Is(err, mpi.ErrTruncate).
@@ -133,7 +132,7 @@ var (
 
 // errorOf turns an engine fault into an error of a call on c, which c's error
 // handler sees.
-func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *fault.Fault) error {
+func (c *Comm) errorOf(op fault.Call, peer, tag int32, f *fault.Fault) error {
 	if f.Class == fault.Told {
 		return f.Err // the handler has seen it
 	}
@@ -141,7 +140,7 @@ func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *fault.Fault) error {
 }
 
 // faultError is errorOf without the error handler.
-func (c *Comm) faultError(op calls.Name, peer, tag int32, f *fault.Fault) *Error {
+func (c *Comm) faultError(op fault.Call, peer, tag int32, f *fault.Fault) *Error {
 	e := &Error{Class: Class(f.Class), Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.Rank
@@ -168,12 +167,12 @@ func (c *Comm) faultError(op calls.Name, peer, tag int32, f *fault.Fault) *Error
 
 // argError is an error of a call on c found before anything was started, which
 // c's error handler sees.
-func (c *Comm) argError(class Class, op calls.Name, peer, tag int, got, want int64, unit string, err error) error {
+func (c *Comm) argError(class Class, op fault.Call, peer, tag int, got, want int64, unit string, err error) error {
 	return c.raise(c.newError(class, op, peer, tag, got, want, unit, err))
 }
 
 // newError is argError without the error handler.
-func (c *Comm) newError(class Class, op calls.Name, peer, tag int, got, want int64, unit string, err error) *Error {
+func (c *Comm) newError(class Class, op fault.Call, peer, tag int, got, want int64, unit string, err error) *Error {
 	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.Rank

@@ -2,9 +2,9 @@
 
 package mpi
 
-import "gompi/internal/calls"
+import "gompi/internal/base/fault"
 
-const opSyncFailed calls.Name = "SyncFailed"
+const opSyncFailed fault.Call = "SyncFailed"
 
 // SyncFailed waits until this process knows of every failure that the launcher
 // has seen when it is called, and returns Failed. A call that fails with

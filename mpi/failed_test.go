@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"sync"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
 const (
-	opGrequest         calls.Name = "Grequest"
-	opGrequestComplete calls.Name = "GrequestComplete"
+	opGrequest         fault.Call = "Grequest"
+	opGrequestComplete fault.Call = "GrequestComplete"
 )
 
 // Grequest is what the library calls of an operation that the program does itself, whose

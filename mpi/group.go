@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
 	"gompi/internal/core"
-	"gompi/internal/group"
-	"gompi/internal/wire"
 )
 
 // Group is an ordered set of processes: a small immutable value. A million
@@ -209,7 +209,7 @@ func (g Group) over(o Group) Group {
 	return g
 }
 
-func (g Group) result(op calls.Name) func(wire.Members, error) (Group, error) {
+func (g Group) result(op fault.Call) func(wire.Members, error) (Group, error) {
 	return func(m wire.Members, err error) (Group, error) {
 		if err != nil {
 			return Group{}, groupError(op, err)
@@ -218,7 +218,7 @@ func (g Group) result(op calls.Name) func(wire.Members, error) (Group, error) {
 	}
 }
 
-func groupError(op calls.Name, err error) error {
+func groupError(op fault.Call, err error) error {
 	return &Error{Class: ErrRank, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 }
 

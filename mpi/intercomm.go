@@ -6,34 +6,33 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
-	"gompi/internal/fault"
 )
 
 // Intercommunicators.
 
 const (
-	opInterCreate calls.Name = "IntercommCreate"
-	opInterMerge  calls.Name = "IntercommMerge"
-	opInterGroups calls.Name = "IntercommCreateFromGroups"
+	opInterCreate fault.Call = "IntercommCreate"
+	opInterMerge  fault.Call = "IntercommMerge"
+	opInterGroups fault.Call = "IntercommCreateFromGroups"
 )
 
 // of is c's core for a call that can return no error.
-func (c *Comm) of(op calls.Name) *commCore {
+func (c *Comm) of(op fault.Call) *commCore {
 	if c == nil {
 		panicNoComm(op)
 	}
 	return c.core
 }
 
-func panicNoComm(op calls.Name) {
+func panicNoComm(op fault.Call) {
 	var none *Comm
 	panic(none.newError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm).Error())
 }
 
 // exists refuses a call on no communicator.
-func (c *Comm) exists(op calls.Name) error {
+func (c *Comm) exists(op fault.Call) error {
 	if c == nil {
 		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm)
 	}
@@ -41,7 +40,7 @@ func (c *Comm) exists(op calls.Name) error {
 }
 
 // intra refuses a call that intercommunicators do not have.
-func (c *Comm) intra(op calls.Name) error {
+func (c *Comm) intra(op fault.Call) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/testjob"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
 	"gompi/internal/engine"
 )
@@ -29,7 +29,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 		switch {
 		case errors.Is(err, core.EndDiscarded):
 			os.Exit(0)
-		case !errors.Is(err, control.ErrEnding):
+		case !errors.Is(err, protocol.ErrEnding):
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)

@@ -5,15 +5,15 @@ package mpi
 import (
 	"context"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
+	"gompi/internal/data/kernel"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/kernel"
-	"gompi/internal/wire"
 )
 
 // What follows is for packages of this module that stand on what lies below
@@ -46,17 +46,17 @@ type coreComm Comm
 
 func (c *coreComm) comm() *Comm               { return (*Comm)(c) }
 func (c *coreComm) Comm() *core.Comm          { return &c.core.Comm }
-func (c *coreComm) Intra(op calls.Name) error { return c.comm().intra(op) }
+func (c *coreComm) Intra(op fault.Call) error { return c.comm().intra(op) }
 
-func (c *coreComm) Fault(op calls.Name, peer int, f *fault.Fault) error {
+func (c *coreComm) Fault(op fault.Call, peer int, f *fault.Fault) error {
 	return c.comm().errorOf(op, int32(peer), -1, f)
 }
 
-func (c *coreComm) Fail(class fault.Class, op calls.Name, peer int, got, want int64, unit string, why error) error {
+func (c *coreComm) Fail(class fault.Class, op fault.Call, peer int, got, want int64, unit string, why error) error {
 	return c.comm().argError(Class(class), op, peer, -1, got, want, unit, why)
 }
 
-func (c *coreComm) Completed(op calls.Name) engine.Handle {
+func (c *coreComm) Completed(op fault.Call) engine.Handle {
 	return c.comm().completed(op, emptyStatus()).h
 }
 
@@ -74,7 +74,7 @@ func (c *coreComm) User() context.Context {
 	return c.user
 }
 
-func (c *coreComm) Meet(op calls.Name, root int, class fault.Class, m control.Message) (any, error) {
+func (c *coreComm) Meet(op fault.Call, root int, class fault.Class, m protocol.Message) (any, error) {
 	d, err := c.comm().meet(op, root, class, m)
 	return d, err
 }
@@ -88,7 +88,7 @@ func (c *coreComm) IsendValue(b []byte, dest, tag int) engine.Handle {
 }
 
 func (c *coreComm) ReceiveValue(source, tag int, limit int64) ([]byte, core.Status, error) {
-	const op calls.Name = "value.Recv"
+	const op fault.Call = "value.Recv"
 	m, st, err := c.comm().probeFor(op, source, tag)
 	if err != nil {
 		return nil, core.Status(st), err
@@ -117,7 +117,7 @@ func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, erro
 	return c, err
 }
 
-func (p *coreProcess) Beside(op calls.Name, f func() error) engine.Handle {
+func (p *coreProcess) Beside(op fault.Call, f func() error) engine.Handle {
 	c := (*Process)(p).Self().Core().Comm()
 	h := c.Engine.NewApart(c.Ctx, op)
 	go func() {

@@ -5,9 +5,9 @@ package mpi
 import (
 	"fmt"
 
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/kernel"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
+	"gompi/internal/data/kernel"
 )
 
 // Op is a reduction operation: a value, cheap to copy. MPI 4.1 section 6.9.
@@ -78,7 +78,7 @@ func (o *Op) on(t *dtype.Type) kernel.Func {
 	return o.user
 }
 
-const opReduceLocal calls.Name = "ReduceLocal"
+const opReduceLocal fault.Call = "ReduceLocal"
 
 // ReduceLocal does inout[i] = in[i] op inout[i] for all i: what one step of a
 // reduction does. The slices have one length and do not overlap. Local; in is

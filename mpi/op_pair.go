@@ -5,7 +5,7 @@ package mpi
 import (
 	"reflect"
 
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
 )
 
 // Real are the types that have an order.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 )
 
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]

@@ -6,25 +6,24 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // The calls, as errors and roll calls name them.
 const (
-	opSend      calls.Name = "Send"
-	opSsend     calls.Name = "Ssend"
-	opRsend     calls.Name = "Rsend"
-	opIsend     calls.Name = "Isend"
-	opIssend    calls.Name = "Issend"
-	opIrsend    calls.Name = "Irsend"
-	opRecv      calls.Name = "Recv"
-	opIrecv     calls.Name = "Irecv"
-	opSendrecv  calls.Name = "Sendrecv"
-	opIsendrecv calls.Name = "Isendrecv"
-	opRecvNew   calls.Name = "RecvNew"
+	opSend      fault.Call = "Send"
+	opSsend     fault.Call = "Ssend"
+	opRsend     fault.Call = "Rsend"
+	opIsend     fault.Call = "Isend"
+	opIssend    fault.Call = "Issend"
+	opIrsend    fault.Call = "Irsend"
+	opRecv      fault.Call = "Recv"
+	opIrecv     fault.Call = "Irecv"
+	opSendrecv  fault.Call = "Sendrecv"
+	opIsendrecv fault.Call = "Isendrecv"
+	opRecvNew   fault.Call = "RecvNew"
 )
 
 // Send sends buf to rank dest with tag, and returns when buf may be reused:
@@ -145,7 +144,7 @@ func instead(err, why error) error {
 }
 
 // badSend finds what is wrong with the arguments of a send.
-func (c *Comm) badSend(op calls.Name, b *Buf, dest, tag int) error {
+func (c *Comm) badSend(op fault.Call, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, dest, tag, -1, -1, "", errNoComm)
@@ -159,7 +158,7 @@ func (c *Comm) badSend(op calls.Name, b *Buf, dest, tag int) error {
 	return c.expired(op, dest, tag)
 }
 
-func (c *Comm) badRecv(op calls.Name, b *Buf, source, tag int) error {
+func (c *Comm) badRecv(op fault.Call, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, source, tag, -1, -1, "", errNoComm)
@@ -173,27 +172,27 @@ func (c *Comm) badRecv(op calls.Name, b *Buf, source, tag int) error {
 	return c.expired(op, source, tag)
 }
 
-func (c *Comm) rankError(op calls.Name, peer, tag int) error {
+func (c *Comm) rankError(op fault.Call, peer, tag int) error {
 	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.Targets))
 }
 
-func (c *Comm) tagError(op calls.Name, peer, tag int) error {
+func (c *Comm) tagError(op fault.Call, peer, tag int) error {
 	return c.argError(ErrTag, op, peer, -1, -1, -1, "", fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag))
 }
 
 // fillSend and fillRecv set the fields one by one: a literal is built aside and
 // moved in wider pieces than it was written, which takes 6 ns.
-func (c *Comm) fillSend(a *engine.SendArgs, op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) {
+func (c *Comm) fillSend(a *engine.SendArgs, op fault.Call, b Buf, dest, tag int, mode engine.Mode, value bool) {
 	a.Op, a.Buf, a.Dest, a.Tag, a.Plane = op, b.b, int32(dest), int32(tag), wire.PlaneP2P
 	a.Mode, a.Value, a.User = mode, value, c.user
 }
 
-func (c *Comm) fillRecv(a *engine.RecvArgs, op calls.Name, b Buf, source, tag int, value bool) {
+func (c *Comm) fillRecv(a *engine.RecvArgs, op fault.Call, b Buf, source, tag int, value bool) {
 	a.Op, a.Buf, a.Source, a.Tag, a.Plane = op, b.b, int32(source), int32(tag), wire.PlaneP2P
 	a.Value, a.User = value, c.user
 }
 
-func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) error {
+func (c *Comm) send(op fault.Call, b Buf, dest, tag int, mode engine.Mode, value bool) error {
 	if c == nil || uint(dest) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
 		if c != nil && dest == ProcNull {
 			return nil
@@ -218,7 +217,7 @@ func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value
 	return nil
 }
 
-func (c *Comm) isend(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) Request {
+func (c *Comm) isend(op fault.Call, b Buf, dest, tag int, mode engine.Mode, value bool) Request {
 	if c != nil && dest == ProcNull {
 		return c.completed(op, nullStatus())
 	}
@@ -243,7 +242,7 @@ func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
 	return c.core.Engine.RecvNow(c.core.Ctx, b.b, int32(source), int32(tag))
 }
 
-func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
+func (c *Comm) recv(op fault.Call, b Buf, source, tag int) (Status, error) {
 	if c != nil && source == ProcNull {
 		return nullStatus(), nil
 	}
@@ -265,7 +264,7 @@ func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
 	return statusOf(&st, b.b.Type.Size), nil
 }
 
-func (c *Comm) irecv(op calls.Name, b Buf, source, tag int, value bool) Request {
+func (c *Comm) irecv(op fault.Call, b Buf, source, tag int, value bool) Request {
 	if c != nil && source == ProcNull {
 		return c.completed(op, nullStatus())
 	}
@@ -282,7 +281,7 @@ func (c *Comm) irecv(op calls.Name, b Buf, source, tag int, value bool) Request 
 }
 
 // badSendrecv finds what is wrong with the arguments before anything is sent.
-func (c *Comm) badSendrecv(op calls.Name, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
+func (c *Comm) badSendrecv(op fault.Call, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
 	if s.b.Overlaps(r.b) {
 		return c.argError(ErrArg, op, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use %sReplace", op))
 	}

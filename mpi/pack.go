@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 )
 
 // Pack appends the elements of b to dst, side by side, as a message holds them.
@@ -82,7 +82,7 @@ func (b Buf) externalBytes() int64 {
 }
 
 // usable is Err as an error of a call.
-func (b Buf) usable(op calls.Name) error {
+func (b Buf) usable(op fault.Call) error {
 	if err := b.Err(); err != nil {
 		return (*Comm)(nil).argError(ErrType, op, ProcNull, -1, -1, -1, "", err)
 	}
@@ -97,7 +97,7 @@ func extend(dst []byte, n int64) (all, part []byte) {
 }
 
 // cut takes the first n bytes of src, if b can be filled from them.
-func (b Buf) cut(op calls.Name, src []byte, n int64) (part, rest []byte, err error) {
+func (b Buf) cut(op fault.Call, src []byte, n int64) (part, rest []byte, err error) {
 	if err := b.usable(op); err != nil {
 		return nil, src, err
 	}

@@ -5,19 +5,19 @@ package mpi
 import (
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
+	"gompi/internal/data/buffer"
 	"gompi/internal/engine"
 )
 
 const (
-	opPsendInit   calls.Name = "PsendInit"
-	opPrecvInit   calls.Name = "PrecvInit"
-	opPready      calls.Name = "Pready"
-	opPreadyRange calls.Name = "PreadyRange"
-	opPreadyList  calls.Name = "PreadyList"
-	opParrived    calls.Name = "Parrived"
+	opPsendInit   fault.Call = "PsendInit"
+	opPrecvInit   fault.Call = "PrecvInit"
+	opPready      fault.Call = "Pready"
+	opPreadyRange fault.Call = "PreadyRange"
+	opPreadyList  fault.Call = "PreadyList"
+	opParrived    fault.Call = "Parrived"
 )
 
 // MaxPartitions is the largest number of partitions of a partitioned
@@ -36,7 +36,7 @@ type partition struct {
 	send  bool
 }
 
-func (p *partition) use(op calls.Name) core.Use {
+func (p *partition) use(op fault.Call) core.Use {
 	buf := []buffer.Buf{p.buf}
 	if p.send {
 		return core.BufUse(op, p.peer, p.tag, buf, nil)
@@ -62,7 +62,7 @@ func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Persistent
 	return c.partInit(opPrecvInit, BufOf(buf), partitions, source, tag, false)
 }
 
-func (c *Comm) partInit(op calls.Name, b Buf, parts, peer, tag int, send bool) *Persistent {
+func (c *Comm) partInit(op fault.Call, b Buf, parts, peer, tag int, send bool) *Persistent {
 	p := &Persistent{c: c, op: op, part: &partition{buf: b.b, parts: parts, peer: peer, tag: tag, send: send}}
 	null := c != nil && peer == ProcNull
 	if !null {
@@ -115,12 +115,12 @@ func (p *Persistent) PreadyList(list []int) error {
 	return nil
 }
 
-func (p *Persistent) partArg(op calls.Name, i int) error {
+func (p *Persistent) partArg(op fault.Call, i int) error {
 	return p.c.argError(ErrArg, op, p.part.peer, p.part.tag, -1, -1, "", fmt.Errorf("partition %d of %d", i, p.part.parts))
 }
 
 // usable finds why op cannot be applied to p now.
-func (p *Persistent) usable(op calls.Name, send bool) error {
+func (p *Persistent) usable(op fault.Call, send bool) error {
 	if err := p.missing(op); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (p *Persistent) usable(op calls.Name, send bool) error {
 	return p.err
 }
 
-func (p *Persistent) ready(op calls.Name, lo, hi int) error {
+func (p *Persistent) ready(op fault.Call, lo, hi int) error {
 	if err := p.usable(op, true); err != nil {
 		return err
 	}

@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/wire"
 )
 
 const (
-	opSendInit  calls.Name = "SendInit"
-	opSsendInit calls.Name = "SsendInit"
-	opRsendInit calls.Name = "RsendInit"
-	opBsendInit calls.Name = "BsendInit"
-	opRecvInit  calls.Name = "RecvInit"
-	opStart     calls.Name = "Start"
+	opSendInit  fault.Call = "SendInit"
+	opSsendInit fault.Call = "SsendInit"
+	opRsendInit fault.Call = "RsendInit"
+	opBsendInit fault.Call = "BsendInit"
+	opRecvInit  fault.Call = "RecvInit"
+	opStart     fault.Call = "Start"
 )
 
 // Persistent is an operation whose arguments are given once and which is
@@ -32,7 +32,7 @@ const (
 // MPI 4.1 sections 3.9 and 6.13, chapter 4.
 type Persistent struct {
 	c      *Comm
-	op     calls.Name
+	op     fault.Call
 	kind   persistentKind
 	err    error // of the arguments
 	status Status
@@ -102,7 +102,7 @@ func (c *Comm) recvInit(b Buf, source, tag int) *Persistent {
 	return p
 }
 
-func (c *Comm) sendInit(op calls.Name, kind persistentKind, b Buf, dest, tag int, mode engine.Mode) *Persistent {
+func (c *Comm) sendInit(op fault.Call, kind persistentKind, b Buf, dest, tag int, mode engine.Mode) *Persistent {
 	p := &Persistent{c: c, op: op}
 	if c != nil && dest == ProcNull {
 		p.status = nullStatus()
@@ -117,7 +117,7 @@ func (c *Comm) sendInit(op calls.Name, kind persistentKind, b Buf, dest, tag int
 }
 
 // missing is the error of op if there is no operation.
-func (p *Persistent) missing(op calls.Name) error {
+func (p *Persistent) missing(op fault.Call) error {
 	if p == nil {
 		return requestError(op, "the operation is nil")
 	}
@@ -125,7 +125,7 @@ func (p *Persistent) missing(op calls.Name) error {
 }
 
 // stateError is a call that p's state does not allow, without the error handler.
-func (p *Persistent) stateError(op calls.Name, what string) *Error {
+func (p *Persistent) stateError(op fault.Call, what string) *Error {
 	return p.c.newError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
 }
 
@@ -267,7 +267,7 @@ func Startall(ps []*Persistent) error {
 }
 
 // current returns the start under way; complete is true if it needs no waiting.
-func (p *Persistent) current(op calls.Name) (h engine.Handle, complete bool, st Status, err *Error) {
+func (p *Persistent) current(op fault.Call) (h engine.Handle, complete bool, st Status, err *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

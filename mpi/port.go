@@ -10,25 +10,24 @@ import (
 	"io"
 	"time"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // Groups of processes that have no communicator in common meet at a port, whose name one
 // has from the other, or from a service that is published.
 
 const (
-	opOpenPort  calls.Name = "OpenPort"
-	opClosePort calls.Name = "ClosePort"
-	opAccept    calls.Name = "Accept"
-	opConnect   calls.Name = "Connect"
-	opJoin      calls.Name = "Join"
-	opPublish   calls.Name = "PublishName"
-	opUnpublish calls.Name = "UnpublishName"
-	opLookup    calls.Name = "LookupName"
+	opOpenPort  fault.Call = "OpenPort"
+	opClosePort fault.Call = "ClosePort"
+	opAccept    fault.Call = "Accept"
+	opConnect   fault.Call = "Connect"
+	opJoin      fault.Call = "Join"
+	opPublish   fault.Call = "PublishName"
+	opUnpublish fault.Call = "UnpublishName"
+	opLookup    fault.Call = "LookupName"
 )
 
 // OpenPort makes a port, and returns its name, which any process may be told, also of
@@ -36,17 +35,17 @@ const (
 // there. Who knows the name may connect. The port is there until ClosePort, or until this process ends. Local, but for one round trip
 // to the head. MPI 4.1 section 11.9.1.
 func (p *Process) OpenPort() (string, error) {
-	return p.askName(nil, opOpenPort, fault.Port, &control.Port{})
+	return p.askName(nil, opOpenPort, fault.Port, &protocol.Port{})
 }
 
 // ClosePort ends a port that this process has opened. Who waits there gets ErrPort. Local,
 // but for one round trip to the head. MPI 4.1 section 11.9.1.
 func (p *Process) ClosePort(port string) error {
 	var err error
-	if port == "" || len(port) > control.MaxName {
+	if port == "" || len(port) > protocol.MaxName {
 		return p.portError(opClosePort, &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(port))})
 	}
-	_, err = p.askName(nil, opClosePort, fault.Port, &control.Port{Close: port})
+	_, err = p.askName(nil, opClosePort, fault.Port, &protocol.Port{Close: port})
 	return err
 }
 
@@ -54,13 +53,13 @@ func (p *Process) ClosePort(port string) error {
 // UnpublishName, or until this process ends. A name that is taken is ErrService. Local,
 // but for one round trip to the head. MPI 4.1 section 11.9.4.
 func (p *Process) PublishName(service, port string) error {
-	return p.name(opPublish, fault.Service, control.Service{Do: control.Publish, Name: service, Port: port})
+	return p.name(opPublish, fault.Service, protocol.Service{Do: protocol.Publish, Name: service, Port: port})
 }
 
 // UnpublishName takes back what this process has published, else it is ErrService. Local,
 // but for one round trip to the head. MPI 4.1 section 11.9.4.
 func (p *Process) UnpublishName(service, port string) error {
-	return p.name(opUnpublish, fault.Service, control.Service{Do: control.Unpublish, Name: service, Port: port})
+	return p.name(opUnpublish, fault.Service, protocol.Service{Do: protocol.Unpublish, Name: service, Port: port})
 }
 
 // LookupName is the port that a process of the job has published as a service; ErrName if
@@ -69,10 +68,10 @@ func (p *Process) LookupName(service string) (string, error) {
 	if err := checkService(service, ""); err != nil {
 		return "", p.portError(opLookup, &fault.Fault{Class: fault.Name, Peer: -1, Err: err})
 	}
-	return p.askName(nil, opLookup, fault.Name, &control.Service{Do: control.LookUp, Name: service})
+	return p.askName(nil, opLookup, fault.Name, &protocol.Service{Do: protocol.LookUp, Name: service})
 }
 
-func (p *Process) name(op calls.Name, class fault.Class, m control.Service) error {
+func (p *Process) name(op fault.Call, class fault.Class, m protocol.Service) error {
 	if err := checkService(m.Name, m.Port); err != nil {
 		return p.portError(op, &fault.Fault{Class: class, Peer: -1, Err: err})
 	}
@@ -81,24 +80,24 @@ func (p *Process) name(op calls.Name, class fault.Class, m control.Service) erro
 }
 
 func checkService(name, port string) error {
-	if n := max(len(name), len(port)); name == "" || n > control.MaxName {
-		return fmt.Errorf("a name of %d bytes and a port of %d, 1 to %d allowed", len(name), len(port), control.MaxName)
+	if n := max(len(name), len(port)); name == "" || n > protocol.MaxName {
+		return fmt.Errorf("a name of %d bytes and a port of %d, 1 to %d allowed", len(name), len(port), protocol.MaxName)
 	}
 	return nil
 }
 
 // askName asks the head for a name.
-func (p *Process) askName(user context.Context, op calls.Name, class fault.Class, m control.Message) (string, error) {
+func (p *Process) askName(user context.Context, op fault.Call, class fault.Class, m protocol.Message) (string, error) {
 	ctx, cancel := p.core.WhileJob(user)
 	defer cancel()
-	var b control.ValueBody
+	var b protocol.ValueBody
 	if err := p.core.Control.Ask(ctx, m, &b); err != nil {
 		return "", p.portError(op, core.Refusal(ctx, class, err))
 	}
 	return string(b.Val), nil
 }
 
-func (p *Process) portError(op calls.Name, f *fault.Fault) error {
+func (p *Process) portError(op fault.Call, f *fault.Fault) error {
 	var none *Comm
 	return none.errorOf(op, ProcNull, -1, f)
 }
@@ -126,20 +125,20 @@ func (c *Comm) Accept(port string, root int) (*Comm, error) { return c.meetAt(op
 // ErrPort. Collective over c. MPI 4.1 section 11.9.3.
 func (c *Comm) Connect(port string, root int) (*Comm, error) { return c.meetAt(opConnect, port, root) }
 
-func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
+func (c *Comm) meetAt(op fault.Call, port string, root int) (*Comm, error) {
 	if err := c.intra(op); err != nil {
 		return nil, err
 	}
 	if err := c.hasRoot(op, root); err != nil {
 		return nil, err
 	}
-	return c.meet(op, root, fault.Port, &control.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
+	return c.meet(op, root, fault.Port, &protocol.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
 }
 
 // hasRoot refuses a call whose root, which leads it, is no rank of c. What the others call
 // has several parts, of which some ranks may have made the first: c is revoked, so that
 // nobody waits.
-func (c *Comm) hasRoot(op calls.Name, root int) error {
+func (c *Comm) hasRoot(op fault.Call, root int) error {
 	if 0 <= root && root < c.core.Size {
 		return nil
 	}
@@ -149,26 +148,26 @@ func (c *Comm) hasRoot(op calls.Name, root int) error {
 
 // meet has root ask the head whom the group of c meets, and makes the intercommunicator.
 // class is that of a refusal; m counts on root.
-func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Message) (*Comm, error) {
+func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Message) (*Comm, error) {
 	p, user := &c.core.proc.core, c.user
 	if f := c.core.Entered(op, user); f != nil {
 		return nil, c.errorOf(op, ProcNull, -1, f)
 	}
 	var said []byte
 	if c.core.Rank == root {
-		var b control.MeetBody
+		var b protocol.MeetBody
 		if f := c.askMeet(op, class, m, &b); f != nil {
-			said = append([]byte{byte(f.Class)}, control.Clip(f.Err.Error(), control.MaxText)...)
+			said = append([]byte{byte(f.Class)}, protocol.Clip(f.Err.Error(), protocol.MaxText)...)
 		} else {
-			said = append([]byte{0}, control.Encode(&b)...)
+			said = append([]byte{0}, protocol.Encode(&b)...)
 		}
 		if user != nil && user.Err() != nil {
 			user = nil // the others are told what came of it
 		}
 	}
-	var b control.MeetBody
-	told, f := c.core.FromRoot(op, user, root, said, control.MaxBody+1)
-	if f != nil && c.core.Rank == root && said[0] == 0 && control.Decode(&b, said[1:]) == nil {
+	var b protocol.MeetBody
+	told, f := c.core.FromRoot(op, user, root, said, protocol.MaxBody+1)
+	if f != nil && c.core.Rank == root && said[0] == 0 && protocol.Decode(&b, said[1:]) == nil {
 		c.forsake(op, root, &b)
 	}
 	said = told
@@ -179,7 +178,7 @@ func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Messag
 	case said[0] != 0:
 		return nil, c.argError(Class(said[0]), op, ProcNull, -1, -1, -1, "", errors.New(string(said[1:])))
 	default:
-		if err := control.Decode(&b, said[1:]); err != nil {
+		if err := protocol.Decode(&b, said[1:]); err != nil {
 			f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: fmt.Errorf("%w: %w", errSaid, err)}
 		} else if f = c.core.Confirmed(op, user); f != nil {
 			c.forsake(op, root, &b)
@@ -204,14 +203,14 @@ func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Messag
 
 // forsake ends what has come of a meeting of which a rank of this group does not know: the
 // others would wait for that.
-func (c *Comm) forsake(op calls.Name, root int, b *control.MeetBody) {
+func (c *Comm) forsake(op fault.Call, root int, b *protocol.MeetBody) {
 	p := c.core.proc
 	a, g, f := p.core.Facing(op, b.Job, b.IDs, b.Mine, b.Theirs)
 	if f == nil && p.core.Face(p.core.Ctx, g.Remote) == nil {
 		p.revokeMet(a, g)
 	}
 	if c.core.Rank == root { // for all
-		_ = p.core.Control.Tell(&control.Set{Kind: control.KindForsake, Number: b.Theirs.Number}) // the connection is lost: the next call says so
+		_ = p.core.Control.Tell(&protocol.Set{Kind: protocol.KindForsake, Number: b.Theirs.Number}) // the connection is lost: the next call says so
 	}
 }
 
@@ -226,8 +225,8 @@ func (p *Process) revokeMet(a core.Agreed, g core.Groups) {
 var errSaid = errors.New("what the root says of the other group cannot be read")
 
 // askMeet is the root's part.
-func (c *Comm) askMeet(op calls.Name, class fault.Class, m control.Message, b *control.MeetBody) *fault.Fault {
-	if at, ok := m.(*control.Meet); ok && (at.Port == "" || len(at.Port) > control.MaxName) {
+func (c *Comm) askMeet(op fault.Call, class fault.Class, m protocol.Message, b *protocol.MeetBody) *fault.Fault {
+	if at, ok := m.(*protocol.Meet); ok && (at.Port == "" || len(at.Port) > protocol.MaxName) {
 		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(at.Port))}
 	}
 	return c.core.AskForAll(op, c.user, class, func(ctx context.Context) error { return c.core.proc.core.Control.Ask(ctx, m, b) })
@@ -325,7 +324,7 @@ func readPort(conn io.Reader) (string, error) {
 	if _, err := io.ReadFull(conn, b); err != nil {
 		return "", err
 	}
-	if len(b) == 0 || len(b) > control.MaxName {
+	if len(b) == 0 || len(b) > protocol.MaxName {
 		return "", errors.New("the other end has no port")
 	}
 	return string(b), nil

@@ -3,17 +3,17 @@
 package mpi
 
 import (
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
 const (
-	opProbe   calls.Name = "Probe"
-	opIprobe  calls.Name = "Iprobe"
-	opMprobe  calls.Name = "Mprobe"
-	opImprobe calls.Name = "Improbe"
-	opMrecv   calls.Name = "Mrecv"
-	opImrecv  calls.Name = "Imrecv"
+	opProbe   fault.Call = "Probe"
+	opIprobe  fault.Call = "Iprobe"
+	opMprobe  fault.Call = "Mprobe"
+	opImprobe fault.Call = "Improbe"
+	opMrecv   fault.Call = "Mrecv"
+	opImrecv  fault.Call = "Imrecv"
 )
 
 // Message is a message taken by a matched probe: exactly one Mrecv or Imrecv
@@ -45,7 +45,7 @@ func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
 	return m, st, err
 }
 
-func (c *Comm) probeFor(op calls.Name, source, tag int) (*Message, Status, error) {
+func (c *Comm) probeFor(op fault.Call, source, tag int) (*Message, Status, error) {
 	_, m, st, err := c.probe(op, source, tag, true, true)
 	return m, st, err
 }
@@ -55,7 +55,7 @@ func (c *Comm) Improbe(source, tag int) (found bool, m *Message, st Status, err 
 	return c.probe(opImprobe, source, tag, false, true)
 }
 
-func (c *Comm) probe(op calls.Name, source, tag int, wait, take bool) (found bool, m *Message, _ Status, err error) {
+func (c *Comm) probe(op fault.Call, source, tag int, wait, take bool) (found bool, m *Message, _ Status, err error) {
 	if c != nil && source == ProcNull {
 		return true, &Message{c: c, null: true}, nullStatus(), nil
 	}
@@ -86,7 +86,7 @@ func Mrecv[T any](m *Message, buf []T) (Status, error) {
 // Imrecv starts an Mrecv. MPI 4.1 section 3.8.3.
 func Imrecv[T any](m *Message, buf []T) Request { return m.irecv(opImrecv, BufOf(buf), false) }
 
-func (m *Message) irecv(op calls.Name, b Buf, value bool) Request {
+func (m *Message) irecv(op fault.Call, b Buf, value bool) Request {
 	if m == nil || m.c == nil {
 		var none *Comm
 		return none.failedRequest(op, requestError(op, "the message is nil"))

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/internal/base/wire"
 	"gompi/internal/core"
-	"gompi/internal/wire"
 )
 
 // Process is one rank's library: an engine and the communicators made from its

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 )
 

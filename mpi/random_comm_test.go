@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 )
 

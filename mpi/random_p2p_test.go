@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"slices"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 )
 

@@ -5,7 +5,7 @@ package mpi_test
 import (
 	"fmt"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

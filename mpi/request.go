@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"errors"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
@@ -129,24 +129,24 @@ func (r Request) Free() error {
 }
 
 const (
-	opCancel calls.Name = "Cancel"
-	opFree   calls.Name = "Free"
+	opCancel fault.Call = "Cancel"
+	opFree   fault.Call = "Free"
 )
 
 // missing is the error of op on a request that belongs to no process.
-func (r Request) missing(op calls.Name) error {
+func (r Request) missing(op fault.Call) error {
 	if r.IsNull() {
 		return requestError(op, "it is null")
 	}
 	return nil
 }
 
-func requestError(op calls.Name, why string) error {
+func requestError(op fault.Call, why string) error {
 	return &Error{Class: ErrRequest, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New(why)}
 }
 
 // refusal is the error of op, which could not be applied to a request.
-func refusal(op calls.Name, o *engine.Outcome) error {
+func refusal(op fault.Call, o *engine.Outcome) error {
 	if o.Status.Fault == nil {
 		return nil
 	}

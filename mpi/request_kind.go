@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
-const opFreeAll calls.Name = "FreeAll"
+const opFreeAll fault.Call = "FreeAll"
 
 // RequestKind is a kind of persistent operation that MPI does not have, such as the
 // processes of package proc: what a program or a library says of operations of its own, so
@@ -39,7 +39,7 @@ type RequestKind struct {
 // active is not the null request the operation is active from the start, as after Start.
 // Local.
 func (p *Process) NewPersistent(kind *RequestKind, state any, active Request) *Persistent {
-	x := &Persistent{c: p.Self(), op: calls.Name(kind.Name), kind: userKind, user: kind, state: state, status: emptyStatus()}
+	x := &Persistent{c: p.Self(), op: fault.Call(kind.Name), kind: userKind, user: kind, state: state, status: emptyStatus()}
 	if !active.IsNull() {
 		x.begin(active)
 	}
@@ -97,7 +97,7 @@ func sameKind(ps []*Persistent) int {
 }
 
 // lockKind locks operations of one kind. Where it fails none is locked.
-func lockKind(op calls.Name, ps []*Persistent) *Error {
+func lockKind(op fault.Call, ps []*Persistent) *Error {
 	k := &ps[0].c.core.proc.kinds
 	k.Lock() // who locks many waits for nobody who does
 	defer k.Unlock()

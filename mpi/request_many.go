@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
 )
 
@@ -79,7 +79,7 @@ func WaitallStatuses[R Completable](ops []R, ended []Completion) error {
 	return all
 }
 
-func asMany(op calls.Name, got, want int) error {
+func asMany(op fault.Call, got, want int) error {
 	if got == want {
 		return nil
 	}

@@ -3,19 +3,18 @@
 package mpi
 
 import (
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // completed is a request that is already complete: operations with ProcNull.
-func (c *Comm) completed(op calls.Name, st Status) Request {
+func (c *Comm) completed(op fault.Call, st Status) Request {
 	return Request{c.core.Engine.NewDone(c.core.Ctx, op, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})}
 }
 
 // failedRequest is a request that is complete with an error found in the
 // arguments. c may be nil.
-func (c *Comm) failedRequest(op calls.Name, err error) Request {
+func (c *Comm) failedRequest(op fault.Call, err error) Request {
 	f := &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 	if c == nil {
 		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}
@@ -24,7 +23,7 @@ func (c *Comm) failedRequest(op calls.Name, err error) Request {
 }
 
 // request is one that was started, or why it could not be.
-func (c *Comm) request(op calls.Name, peer, tag int32, h engine.Handle, f *fault.Fault) Request {
+func (c *Comm) request(op fault.Call, peer, tag int32, h engine.Handle, f *fault.Fault) Request {
 	if f != nil {
 		return c.failedRequest(op, c.errorOf(op, peer, tag, f))
 	}

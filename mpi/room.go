@@ -5,8 +5,8 @@ package mpi
 import (
 	"fmt"
 
-	"gompi/internal/calls"
-	"gompi/internal/cgroup"
+	"gompi/internal/base/fault"
+	"gompi/internal/host/cgroup"
 )
 
 // askRoom is the message from which on it is worth some 200 us to ask whether
@@ -17,7 +17,7 @@ const askRoom = 16 << 20
 // said to have. The sender's word alone would end the process: the Go runtime
 // does not return from a failed allocation. nil does not promise that the
 // memory is there, since others take memory too.
-func (c *Comm) roomFor(op calls.Name, st *Status) error {
+func (c *Comm) roomFor(op fault.Call, st *Status) error {
 	if st.Bytes < askRoom {
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/testlab"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -88,7 +88,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 	p := w.Process()
 	ctl := p.Core().Process().Control
 	round := func() error {
-		spawned, err := ctl.SpawnAll(context.Background(), &control.Spawn{Parts: []control.SpawnPart{{N: guests, Argv: []string{os.Args[0], "rank", "guest"}}}})
+		spawned, err := ctl.SpawnAll(context.Background(), &protocol.Spawn{Parts: []protocol.SpawnPart{{N: guests, Argv: []string{os.Args[0], "rank", "guest"}}}})
 		if err != nil {
 			return err
 		}

@@ -9,23 +9,23 @@ import (
 	"fmt"
 	"syscall"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // Processes that are started by others.
 
 const (
-	opSpawn             calls.Name = "Spawn"
-	opIspawn            calls.Name = "Ispawn"
-	opCommSpawn         calls.Name = "CommSpawn"
-	opCommSpawnMultiple calls.Name = "CommSpawnMultiple"
-	opParent            calls.Name = "Parent"
-	opSignal            calls.Name = "Signal"
+	opSpawn             fault.Call = "Spawn"
+	opIspawn            fault.Call = "Ispawn"
+	opCommSpawn         fault.Call = "CommSpawn"
+	opCommSpawnMultiple fault.Call = "CommSpawnMultiple"
+	opParent            fault.Call = "Parent"
+	opSignal            fault.Call = "Signal"
 )
 
 // Spawned is what came of Spawn and Ispawn.
@@ -113,7 +113,7 @@ func Ispawn(comm *Comm, cmds []Command, root int) (*Spawned, Request) {
 }
 
 // spawnFamily is CommSpawn of several commands.
-func (c *Comm) spawnFamily(op calls.Name, cmds []Command, root int) (*Comm, []error, error) {
+func (c *Comm) spawnFamily(op fault.Call, cmds []Command, root int) (*Comm, []error, error) {
 	q, err := c.spawns(op, cmds, root, true)
 	if err != nil {
 		return nil, nil, err
@@ -135,17 +135,17 @@ func (c *Comm) spawnFamily(op calls.Name, cmds []Command, root int) (*Comm, []er
 
 // asked is what the root of a spawn asks for.
 type asked struct {
-	m   control.Spawn
+	m   protocol.Spawn
 	why error // it cannot be asked for
 }
 
 // spawns checks what the caller gives. What is wrong with the commands the root tells
 // the others, who wait for it.
-func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*asked, error) {
+func (c *Comm) spawns(op fault.Call, cmds []Command, root int, joins bool) (*asked, error) {
 	if err := c.intra(op); err != nil {
 		return nil, err
 	}
-	q := &asked{m: control.Spawn{Parents: c.core.Ctx.Members, Joins: joins}}
+	q := &asked{m: protocol.Spawn{Parents: c.core.Ctx.Members, Joins: joins}}
 	if c.core.Rank != root {
 		return q, nil
 	}
@@ -166,14 +166,14 @@ func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*ask
 	switch {
 	case len(cmds) == 0:
 		q.why = errors.New("no command")
-	case n > control.MaxSpawn:
-		q.why = fmt.Errorf("%d processes, at most %d allowed", n, control.MaxSpawn)
+	case n > protocol.MaxSpawn:
+		q.why = fmt.Errorf("%d processes, at most %d allowed", n, protocol.MaxSpawn)
 	}
 	return q, nil
 }
 
 // spawn has the root ask, and all ranks know what came of it.
-func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
+func (c *Comm) spawn(op fault.Call, q *asked, root int) (answer, error) {
 	var x answer
 	if err := c.hasRoot(op, root); err != nil {
 		return x, err
@@ -211,7 +211,7 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 	}
 	if f != nil {
 		if q.m.Joins && x.body.World.Number != 0 {
-			_ = c.core.Proc.Control.Tell(&control.Set{Kind: control.KindForsake, Number: x.body.World.Number}) // the connection is lost: the next call says so
+			_ = c.core.Proc.Control.Tell(&protocol.Set{Kind: protocol.KindForsake, Number: x.body.World.Number}) // the connection is lost: the next call says so
 		}
 		return answer{}, c.errorOf(op, ProcNull, -1, f)
 	}
@@ -272,12 +272,12 @@ func (p *Process) lateParent() (*Comm, error) {
 		}
 		return c, nil
 	}
-	var b control.MeetBody
+	var b protocol.MeetBody
 	stop := p.core.Noted(opParent)
-	err := p.core.Control.Ask(p.core.Ctx, &control.Empty{Kind: control.KindKin}, &b)
+	err := p.core.Control.Ask(p.core.Ctx, &protocol.Empty{Kind: protocol.KindKin}, &b)
 	stop()
 	switch {
-	case errors.Is(err, control.ErrNotFound):
+	case errors.Is(err, protocol.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, p.portError(opParent, core.Refusal(p.core.Ctx, fault.Spawn, err))
@@ -302,10 +302,10 @@ func (p *Process) lateParent() (*Comm, error) {
 // for one round trip to the head. Gropp and Lusk, Dynamic Process Management in an MPI
 // Setting (1995), MPI_Signal.
 func (p *Process) Signal(g Group, signal syscall.Signal) error {
-	if signal < 1 || signal > control.MaxSignal {
+	if signal < 1 || signal > protocol.MaxSignal {
 		return p.portError(opSignal, &fault.Fault{Class: fault.Arg, Peer: -1, Err: fmt.Errorf("signal %d", int(signal))})
 	}
-	if err := p.core.Control.Ask(p.core.Ctx, &control.Signal{Signal: uint8(signal), Members: g.members}, &control.Empty{}); err != nil {
+	if err := p.core.Control.Ask(p.core.Ctx, &protocol.Signal{Signal: uint8(signal), Members: g.members}, &protocol.Empty{}); err != nil {
 		return p.portError(opSignal, core.Refusal(p.core.Ctx, fault.Spawn, err))
 	}
 	return nil
@@ -316,11 +316,11 @@ type answer struct {
 	class fault.Class // fault.OK: it has happened
 	text  string      // why not
 	asked []uint32    // processes of each command
-	body  control.SpawnBody
+	body  protocol.SpawnBody
 }
 
 // maxAnswer bounds it, in bytes.
-const maxAnswer = control.MaxBody + 8*control.MaxCommands + 64
+const maxAnswer = protocol.MaxBody + 8*protocol.MaxCommands + 64
 
 func (x *answer) encode() []byte {
 	b := []byte{byte(x.class)}
@@ -328,10 +328,10 @@ func (x *answer) encode() []byte {
 	for _, n := range x.asked {
 		b = binary.LittleEndian.AppendUint32(b, n)
 	}
-	text := control.Clip(x.text, control.MaxText)
+	text := protocol.Clip(x.text, protocol.MaxText)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
 	b = append(b, text...)
-	return append(b, control.Encode(&x.body)...)
+	return append(b, protocol.Encode(&x.body)...)
 }
 
 var errAnswer = errors.New("what the root says of a spawn cannot be read")
@@ -351,13 +351,13 @@ func (x *answer) decode(b []byte) error {
 	}
 	x.class, b = fault.Class(b[0]), b[1:]
 	n := word()
-	if n > control.MaxCommands {
+	if n > protocol.MaxCommands {
 		return errAnswer
 	}
 	total := 0
 	for range n {
 		x.asked = append(x.asked, word())
-		if total += int(x.asked[len(x.asked)-1]); total > control.MaxSpawn {
+		if total += int(x.asked[len(x.asked)-1]); total > protocol.MaxSpawn {
 			return errAnswer
 		}
 	}
@@ -365,7 +365,7 @@ func (x *answer) decode(b []byte) error {
 		return errAnswer
 	}
 	x.text, b = string(b[:n]), b[n:]
-	if err := control.Decode(&x.body, b); err != nil {
+	if err := protocol.Decode(&x.body, b); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	return nil
@@ -377,7 +377,7 @@ var (
 )
 
 // errors are the error codes.
-func (x *answer) errors(c *Comm, op calls.Name) []error {
+func (x *answer) errors(c *Comm, op fault.Call) []error {
 	var codes []error
 	for part, asked := range x.asked {
 		why := errNoSlot

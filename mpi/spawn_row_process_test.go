@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

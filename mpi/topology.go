@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/topo"
+	"gompi/internal/base/wire"
 	"gompi/internal/core"
-	"gompi/internal/kernel"
-	"gompi/internal/topo"
-	"gompi/internal/wire"
+	"gompi/internal/data/kernel"
 )
 
 // Virtual topologies, MPI 4.1 chapter 8. A communicator's topology is
@@ -65,7 +65,7 @@ func (c *Comm) TopoTest() TopoKind {
 }
 
 // topologyOf is the communicator's topology, which must be of one kind.
-func (c *Comm) topologyOf(op calls.Name, kind TopoKind) (*topology, error) {
+func (c *Comm) topologyOf(op fault.Call, kind TopoKind) (*topology, error) {
 	if err := c.exists(op); err != nil {
 		return nil, err
 	}
@@ -76,14 +76,14 @@ func (c *Comm) topologyOf(op calls.Name, kind TopoKind) (*topology, error) {
 }
 
 // badTopology is the error of an argument.
-func (c *Comm) badTopology(op calls.Name, err error) error {
+func (c *Comm) badTopology(op fault.Call, err error) error {
 	return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", err)
 }
 
 // agreeOn makes all ranks agree on a context if they call op with equal
 // arguments, which args digests. Else, or if wrong says that the arguments
 // are, it fails on all of them.
-func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (core.Agreed, error) {
+func (c *Comm) agreeOn(op fault.Call, args uint64, wrong error) (core.Agreed, error) {
 	words := []uint64{0, args, ^args}
 	a, f := c.core.AgreeWith(op, c.user, words, kernel.Max)
 	var err error
@@ -104,7 +104,7 @@ func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (core.Agreed, er
 var errOtherArgs = errors.New("the ranks give different arguments")
 
 // digest is a hash of arguments.
-func digest(op calls.Name, lists ...[]int) uint64 {
+func digest(op fault.Call, lists ...[]int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(op))
 	var b [8]byte

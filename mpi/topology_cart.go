@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/calls"
-	"gompi/internal/topo"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/topo"
 )
 
 const (
-	opDims       calls.Name = "Dims"
-	opDimsCreate calls.Name = "DimsCreate"
-	opCartCreate calls.Name = "CartCreate"
-	opCartMap    calls.Name = "CartMap"
-	opCartSub    calls.Name = "CartSub"
-	opCart       calls.Name = "Cart"
-	opCartRank   calls.Name = "CartRank"
-	opCartCoords calls.Name = "CartCoords"
-	opCartShift  calls.Name = "CartShift"
+	opDims       fault.Call = "Dims"
+	opDimsCreate fault.Call = "DimsCreate"
+	opCartCreate fault.Call = "CartCreate"
+	opCartMap    fault.Call = "CartMap"
+	opCartSub    fault.Call = "CartSub"
+	opCart       fault.Call = "Cart"
+	opCartRank   fault.Call = "CartRank"
+	opCartCoords fault.Call = "CartCoords"
+	opCartShift  fault.Call = "CartShift"
 )
 
 // Cart describes a Cartesian topology. Ranks are numbered in row-major order:

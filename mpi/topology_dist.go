@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/topo"
 	"gompi/internal/core"
-	"gompi/internal/topo"
 )
 
 const (
-	opDistGraph     calls.Name = "DistGraphCreate"
-	opDistAdjacent  calls.Name = "DistGraphCreateAdjacent"
-	opDistNeighbors calls.Name = "DistGraphNeighbors"
+	opDistGraph     fault.Call = "DistGraphCreate"
+	opDistAdjacent  fault.Call = "DistGraphCreateAdjacent"
+	opDistNeighbors fault.Call = "DistGraphNeighbors"
 )
 
 // DistGraph is a rank's part of a distributed graph: the ranks whose edges lead

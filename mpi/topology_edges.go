@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/core"
-	"gompi/internal/kernel"
+	"gompi/internal/data/kernel"
 )
 
 // edgeTally is what the ranks find out together about the edges they give for
 // a distributed graph: one sum over all ranks, whatever the graph's size.
 type edgeTally struct {
-	op      calls.Name
+	op      fault.Call
 	reorder bool
 	wrong   error  // why this rank's arguments are
 	edges   uint64 // of this rank; after agree of all
@@ -207,7 +207,7 @@ func (c *Comm) badEdges(a *edgeTally, r int) error {
 // swapParts brings each rank its part of the graph, after rank v of the new
 // communicator c has become the process that had rank order[v]. Nobody else
 // uses c yet.
-func (c *Comm) swapParts(op calls.Name, g DistGraph, order []int, weighted bool) (DistGraph, error) {
+func (c *Comm) swapParts(op fault.Call, g DistGraph, order []int, weighted bool) (DistGraph, error) {
 	holder := c.core.Rank
 	for v, r := range order {
 		if r == c.core.Rank {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
-	"gompi/internal/topo"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/topo"
 )
 
 const (
-	opGraphCreate    calls.Name = "GraphCreate"
-	opGraphMap       calls.Name = "GraphMap"
-	opGraph          calls.Name = "Graph"
-	opGraphNeighbors calls.Name = "GraphNeighbors"
+	opGraphCreate    fault.Call = "GraphCreate"
+	opGraphMap       fault.Call = "GraphMap"
+	opGraph          fault.Call = "Graph"
+	opGraphNeighbors fault.Call = "GraphNeighbors"
 )
 
 // GraphCreate makes a communicator whose ranks are the vertices of a graph

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/knob"
-	"gompi/internal/testjob"
+	"gompi/internal/base/settings"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -17,9 +17,9 @@ import (
 // Whatever a knob admits, messages of all sizes arrive.
 func TestKnobsAtTheirBounds(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
-		for _, r := range []knob.Range{knob.Eager, knob.Credit, knob.Ring, knob.TCPEager, knob.TCPChunk} {
+		for _, r := range []settings.Range{settings.Eager, settings.Credit, settings.Ring, settings.TCPEager, settings.TCPChunk} {
 			for _, n := range []int64{r.Min, r.Max} {
-				if strings.HasPrefix(r.Env, "GOMPI_TCP") && transport != "tcp" || r == knob.Ring && transport != "shm" {
+				if strings.HasPrefix(r.Env, "GOMPI_TCP") && transport != "tcp" || r == settings.Ring && transport != "shm" {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s=%d", transport, r.Env, n), func(t *testing.T) {
@@ -52,7 +52,7 @@ func ringOfSizes(t *mpitest.T, world *mpi.Comm) {
 
 // What a knob does not admit is an error of the process that reads it.
 func TestKnobsBeyondTheirBounds(t *testing.T) {
-	for _, r := range []knob.Range{knob.Eager, knob.Credit, knob.Ring, knob.TCPEager, knob.TCPChunk, knob.Spin} {
+	for _, r := range []settings.Range{settings.Eager, settings.Credit, settings.Ring, settings.TCPEager, settings.TCPChunk, settings.Spin} {
 		for _, n := range []int64{r.Min - 1, r.Max + 1} {
 			j := testjob.New(t, mpitest.Transport("shm,tcp"), mpitest.Setting(r.Env, fmt.Sprint(n)))
 			if _, err := j.Boot(j.Add(1)[0]); err == nil || !strings.Contains(err.Error(), r.Env) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 )
 

@@ -5,19 +5,19 @@ package rma
 import (
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/fault"
-	"gompi/internal/remote"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opPut  calls.Name = "rma.Put"
-	opGet  calls.Name = "rma.Get"
-	opRPut calls.Name = "rma.RPut"
-	opRGet calls.Name = "rma.RGet"
+	opPut  fault.Call = "rma.Put"
+	opGet  fault.Call = "rma.Get"
+	opRPut fault.Call = "rma.RPut"
+	opRGet fault.Call = "rma.RGet"
 )
 
 // Put writes buf to the memory of rank target from offset on. buf must not be
@@ -83,7 +83,7 @@ func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) 
 	return w.request(opRGet, p, err)
 }
 
-func (w *Window) put(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) put(op fault.Call, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -94,7 +94,7 @@ func (w *Window) put(op calls.Name, need uint64, b buffer.Buf, rank, offset int,
 	return p, p.done(op, p.Put(b, p.at))
 }
 
-func (w *Window) get(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) get(op fault.Call, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -130,7 +130,7 @@ func (p *place) leave() {
 
 // place finds elements of a target for an access that needs one of some kinds
 // of epochs, or says why they must not be accessed.
-func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) place(op fault.Call, need uint64, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	c, err := w.usable(op)
 	if err != nil || rank == mpi.ProcNull {
 		return place{}, err
@@ -164,14 +164,14 @@ func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64
 }
 
 // outside is the error of an access outside a target's memory.
-func (c *core) outside(op calls.Name, t *target, offset int, lo, hi int64) error {
+func (c *core) outside(op fault.Call, t *target, offset int, lo, hi int64) error {
 	return fail(c.comm, mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 		"they begin %d bytes from offset %d, in units of %d bytes, of a memory of %d bytes", lo, offset, t.unit, t.size))
 }
 
 // admit finds a target that some epoch admits accesses to, for an access that
 // leaves it.
-func (w *Window) admit(op calls.Name, need uint64, rank int) (*target, error) {
+func (w *Window) admit(op fault.Call, need uint64, rank int) (*target, error) {
 	c := w.core
 	t, err := c.reach(op, rank)
 	if err != nil {
@@ -205,7 +205,7 @@ func (w *Window) admit(op calls.Name, need uint64, rank int) (*target, error) {
 }
 
 // fits checks that the origin has as many bytes as the target.
-func (p *place) fits(op calls.Name, b buffer.Buf) error {
+func (p *place) fits(op fault.Call, b buffer.Buf) error {
 	switch want := p.at.Count * p.at.Type.Size; {
 	case b.Type.Err != nil:
 		return fail(p.c.comm, mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)
@@ -216,12 +216,12 @@ func (p *place) fits(op calls.Name, b buffer.Buf) error {
 }
 
 // done is how an access has begun.
-func (p *place) done(op calls.Name, f *fault.Fault) error {
+func (p *place) done(op fault.Call, f *fault.Fault) error {
 	return p.c.fault(op, p.rank, f)
 }
 
 // request is a request for what an access has begun.
-func (w *Window) request(op calls.Name, p place, err error) (r mpi.Request) {
+func (w *Window) request(op fault.Call, p place, err error) (r mpi.Request) {
 	defer p.leave()
 	switch {
 	case w == nil:

@@ -5,20 +5,20 @@ package rma
 import (
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/kernel"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
+	"gompi/internal/data/kernel"
 	"gompi/mpi"
 )
 
 const (
-	opAccumulate     calls.Name = "rma.Accumulate"
-	opGetAccumulate  calls.Name = "rma.GetAccumulate"
-	opRAccumulate    calls.Name = "rma.RAccumulate"
-	opRGetAccumulate calls.Name = "rma.RGetAccumulate"
-	opFetchAndOp     calls.Name = "rma.FetchAndOp"
-	opCompareAndSwap calls.Name = "rma.CompareAndSwap"
+	opAccumulate     fault.Call = "rma.Accumulate"
+	opGetAccumulate  fault.Call = "rma.GetAccumulate"
+	opRAccumulate    fault.Call = "rma.RAccumulate"
+	opRGetAccumulate fault.Call = "rma.RGetAccumulate"
+	opFetchAndOp     fault.Call = "rma.FetchAndOp"
+	opCompareAndSwap fault.Call = "rma.CompareAndSwap"
 )
 
 // Accumulate combines buf with the memory of rank target from offset on,
@@ -177,7 +177,7 @@ func (c *core) spare(s *scalar) {
 }
 
 // small checks the type of an operation on one element.
-func (c *core) small(op calls.Name, rank int, t *dtype.Type) error {
+func (c *core) small(op fault.Call, rank int, t *dtype.Type) error {
 	switch {
 	case t.Err != nil:
 		return fail(c.comm, mpi.ErrType, op, rank, -1, -1, "", t.Err)
@@ -188,14 +188,14 @@ func (c *core) small(op calls.Name, rank int, t *dtype.Type) error {
 }
 
 // now waits for an access.
-func (w *Window) now(op calls.Name, p place) error {
+func (w *Window) now(op fault.Call, p place) error {
 	if !p.PendingLocal() {
 		return nil
 	}
 	return p.done(op, p.FlushLocal(w.user))
 }
 
-func (w *Window) accumulate(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) accumulate(op fault.Call, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -213,7 +213,7 @@ func (w *Window) accumulate(op calls.Name, need uint64, b buffer.Buf, rank, offs
 	return p, p.done(op, p.Accumulate(b, p.at, code))
 }
 
-func (w *Window) getAccumulate(op calls.Name, need uint64, b, result buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) getAccumulate(op fault.Call, need uint64, b, result buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -237,7 +237,7 @@ func (w *Window) getAccumulate(op calls.Name, need uint64, b, result buffer.Buf,
 }
 
 // combines finds the operation for the elements at the target.
-func (p *place) combines(op calls.Name, with mpi.Op) (kernel.Op, error) {
+func (p *place) combines(op fault.Call, with mpi.Op) (kernel.Op, error) {
 	code, ok := with.Core()
 	base := p.at.Type.Base()
 	switch {
@@ -255,7 +255,7 @@ func (p *place) combines(op calls.Name, with mpi.Op) (kernel.Op, error) {
 
 // operand checks a buffer of the origin: it fits, and consists of the target's
 // basic elements.
-func (p *place) operand(op calls.Name, b buffer.Buf) error {
+func (p *place) operand(op fault.Call, b buffer.Buf) error {
 	if err := p.fits(op, b); err != nil {
 		return err
 	}

@@ -9,16 +9,16 @@ import (
 	"math"
 	"sync/atomic"
 
-	"gompi/internal/calls"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opCreate        calls.Name = "rma.Create"
-	opAllocate      calls.Name = "rma.Allocate"
-	opCreateDynamic calls.Name = "rma.CreateDynamic"
-	opFree          calls.Name = "Window.Free"
+	opCreate        fault.Call = "rma.Create"
+	opAllocate      fault.Call = "rma.Allocate"
+	opCreateDynamic fault.Call = "rma.CreateDynamic"
+	opFree          fault.Call = "Window.Free"
 )
 
 // Create makes a window of mem, which every rank gives of its own length and
@@ -108,7 +108,7 @@ func typeError[T any]() *wrong {
 
 // create makes a window, with the memory of all its ranks if it is one of
 // AllocateShared: one exchange among all ranks.
-func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, all *shared, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
+func create(comm *mpi.Comm, op fault.Call, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, all *shared, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
 	if err := comm.Core().Intra(op); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong
 
 // exchange tells the others of the caller's part, and makes the window's
 // communicator.
-func (c *core) exchange(comm *mpi.Comm, op calls.Name, mine *entry, desc remote.Desc) error {
+func (c *core) exchange(comm *mpi.Comm, op fault.Call, mine *entry, desc remote.Desc) error {
 	c.table = newTable(c.space, c.size)
 	at := c.table.of(c.rank)
 	mine.put(at, desc)
@@ -186,7 +186,7 @@ func (c *core) exchange(comm *mpi.Comm, op calls.Name, mine *entry, desc remote.
 }
 
 // check compares what the ranks have said.
-func (c *core) check(comm *mpi.Comm, op calls.Name, bad *wrong) error {
+func (c *core) check(comm *mpi.Comm, op fault.Call, bad *wrong) error {
 	if bad != nil {
 		return fail(comm, bad.class, op, mpi.ProcNull, -1, -1, "", bad.why)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"

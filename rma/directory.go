@@ -9,10 +9,10 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/kernel"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/kernel"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
@@ -215,7 +215,7 @@ type piece struct {
 }
 
 // find finds the memory that holds all of the addresses [lo, hi).
-func (x *pieces) find(w *Window, op calls.Name, t *target, lo, hi int64) (piece, bool, error) {
+func (x *pieces) find(w *Window, op fault.Call, t *target, lo, hi int64) (piece, bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if version, ok := t.directoryVersion(); ok && version != x.version {
@@ -265,7 +265,7 @@ func (x *pieces) pending(how completion) (list []piece) {
 }
 
 // refresh reads the directory of a rank. What is known already stays.
-func (x *pieces) refresh(w *Window, op calls.Name, t *target) error {
+func (x *pieces) refresh(w *Window, op fault.Call, t *target) error {
 	head := make([]uint64, directoryWords)
 	for {
 		if err := w.load(op, t.rank, t.Target, head); err != nil {
@@ -297,7 +297,7 @@ func (x *pieces) refresh(w *Window, op calls.Name, t *target) error {
 }
 
 // loadTable reads the table that a directory names.
-func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, error) {
+func (w *Window) loadTable(op fault.Call, t *target, head []uint64) ([]uint64, error) {
 	c := w.core
 	slots := head[1]
 	desc := descOfWords(head[2:])
@@ -318,7 +318,7 @@ func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, e
 }
 
 // load reads words from the beginning of a target, each at once.
-func (w *Window) load(op calls.Name, rank int, t *remote.Target, into []uint64) error {
+func (w *Window) load(op fault.Call, rank int, t *remote.Target, into []uint64) error {
 	b := mpi.BufOf(into)
 	f := t.GetAccumulate(buffer.Buf{}, b.Core(), remote.Layout{Type: b.Core().Type, Count: int64(len(into))}, kernel.NoOp)
 	if f == nil {

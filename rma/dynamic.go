@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opAttach calls.Name = "rma.Attach"
-	opDetach calls.Name = "Window.Detach"
+	opAttach fault.Call = "rma.Attach"
+	opDetach fault.Call = "Window.Detach"
 )
 
 // Address is an offset in a dynamic window: of the first byte of attached
@@ -62,7 +62,7 @@ func (w *Window) Detach(at Address) error {
 }
 
 // dynamic is an error in a window of another flavor.
-func (c *core) dynamic(op calls.Name) error {
+func (c *core) dynamic(op fault.Call) error {
 	if c.flavor == FlavorDynamic {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *core) dynamic(op calls.Name) error {
 }
 
 // placeAttached is place in a dynamic window: bytes [lo, hi) from an address.
-func (w *Window) placeAttached(op calls.Name, t *target, at, lo, hi int64, ok bool, dt *dtype.Type, count int64) (place, error) {
+func (w *Window) placeAttached(op fault.Call, t *target, at, lo, hi int64, ok bool, dt *dtype.Type, count int64) (place, error) {
 	c := w.core
 	p, err := piece{}, error(nil)
 	if ok && at > 0 && lo >= -at && hi <= maxAddress-at {
@@ -89,7 +89,7 @@ func (w *Window) placeAttached(op calls.Name, t *target, at, lo, hi int64, ok bo
 }
 
 // flushPieces completes all accesses to a rank's attached memory.
-func (w *Window) flushPieces(op calls.Name, t *target, how completion) error {
+func (w *Window) flushPieces(op fault.Call, t *target, how completion) error {
 	for _, p := range t.pieces.pending(how) {
 		if f := how.flush(p.Target, w.user); f != nil {
 			return w.core.fault(op, t.rank, f)

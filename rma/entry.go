@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"gompi/internal/remote"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 

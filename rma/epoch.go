@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 )
 
@@ -32,7 +32,7 @@ const (
 	NoSucceed
 )
 
-func (c *core) asserts(op calls.Name, a, may Assert) error {
+func (c *core) asserts(op fault.Call, a, may Assert) error {
 	if a&^may != 0 {
 		return fail(c.comm, mpi.ErrAssert, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("assertions %#b, of which the call has %#b", a, may))
 	}
@@ -92,7 +92,7 @@ type pair struct {
 // collective begins a Fence or Free, or says why it cannot be called; wrong is what else is
 // wrong with it. The others are told, unless another goroutine is in such a call: theirs meets
 // that.
-func (x *epochs) collective(w *Window, op calls.Name, wrong error) error {
+func (x *epochs) collective(w *Window, op fault.Call, wrong error) error {
 	x.mu.Lock()
 	running, what := x.fence != closed, x.accessAll()
 	if what == "" && x.post != closed {
@@ -153,7 +153,7 @@ func (x *epochs) accessAll() string {
 
 // misplaced is the error of a call that does not fit the window's epochs, nil
 // for "".
-func (c *core) misplaced(op calls.Name, rank int, what string) error {
+func (c *core) misplaced(op fault.Call, rank int, what string) error {
 	if what == "" {
 		return nil
 	}

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 )
 
 // usable is the window of a call that may go on, or why it may not.
-func (w *Window) usable(op calls.Name) (*core, error) {
+func (w *Window) usable(op fault.Call) (*core, error) {
 	c, err := w.alive(op)
 	if err == nil {
 		err = w.expired(op)
@@ -22,7 +21,7 @@ func (w *Window) usable(op calls.Name) (*core, error) {
 }
 
 // alive is the window of a call, or why it has none.
-func (w *Window) alive(op calls.Name) (*core, error) {
+func (w *Window) alive(op fault.Call) (*core, error) {
 	var none *mpi.Comm
 	switch {
 	case w == nil:
@@ -34,7 +33,7 @@ func (w *Window) alive(op calls.Name) (*core, error) {
 }
 
 // expired is the error of a call whose context has ended before it began.
-func (w *Window) expired(op calls.Name) error {
+func (w *Window) expired(op fault.Call) error {
 	if w.user == nil || w.user.Err() == nil {
 		return nil
 	}
@@ -44,11 +43,11 @@ func (w *Window) expired(op calls.Name) error {
 var errFreed = errors.New("it was freed")
 
 // gone is the error of a call on a window that was freed.
-func (c *core) gone(op calls.Name) error {
+func (c *core) gone(op fault.Call) error {
 	return fail(c.comm, mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errFreed)
 }
 
-func (c *core) checkRank(op calls.Name, rank int) error {
+func (c *core) checkRank(op fault.Call, rank int) error {
 	if rank >= 0 && rank < c.size {
 		return nil
 	}
@@ -57,13 +56,13 @@ func (c *core) checkRank(op calls.Name, rank int) error {
 
 // fail is an error of a call on comm, which may be nil. Numbers that say nothing
 // are -1.
-func fail(comm *mpi.Comm, class mpi.Class, op calls.Name, peer int, got, want int64, unit string, why error) error {
+func fail(comm *mpi.Comm, class mpi.Class, op fault.Call, peer int, got, want int64, unit string, why error) error {
 	return comm.Core().Fail(fault.Class(class), op, peer, got, want, unit, why)
 }
 
 // fault is the error of a call that the layers below could not do; nil if they
 // could.
-func (c *core) fault(op calls.Name, rank int, f *fault.Fault) error {
+func (c *core) fault(op fault.Call, rank int, f *fault.Fault) error {
 	if f == nil {
 		return nil
 	}

@@ -9,20 +9,20 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/fault"
-	"gompi/internal/remote"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opExpose calls.Name = "rma.Expose"
-	opOpen   calls.Name = "rma.Open"
-	opClose  calls.Name = "Exposed.Close"
-	opRead   calls.Name = "rma.Read"
-	opWrite  calls.Name = "rma.Write"
+	opExpose fault.Call = "rma.Expose"
+	opOpen   fault.Call = "rma.Open"
+	opClose  fault.Call = "Exposed.Close"
+	opRead   fault.Call = "rma.Read"
+	opWrite  fault.Call = "rma.Write"
 )
 
 // Key names exposed memory: bytes that may travel in any message or store, as
@@ -215,7 +215,7 @@ func (r *Remote) WriteBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
 }
 
 // place checks an access and says where it is.
-func (r *Remote) place(op calls.Name, b buffer.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
+func (r *Remote) place(op fault.Call, b buffer.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
 	size := r.a.Bytes()
 	switch {
 	case r.user != nil && r.user.Err() != nil:
@@ -233,13 +233,13 @@ func (r *Remote) place(op calls.Name, b buffer.Buf, offset, count int, dt *dtype
 }
 
 // apart is an error of a call without a window.
-func apart(class mpi.Class, op calls.Name, why error) error {
+func apart(class mpi.Class, op fault.Call, why error) error {
 	var none *mpi.Comm
 	return fail(none, class, op, mpi.ProcNull, -1, -1, "", why)
 }
 
 // apartFault is that of a call which the layers below could not do.
-func apartFault(op calls.Name, f *fault.Fault) error {
+func apartFault(op fault.Call, f *fault.Fault) error {
 	var none *mpi.Comm
 	return none.Core().Fault(op, mpi.ProcNull, f)
 }

@@ -5,11 +5,11 @@ package rma
 import (
 	"errors"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 )
 
-const opFence calls.Name = "Window.Fence"
+const opFence fault.Call = "Window.Fence"
 
 // Fence ends an epoch and offers the next, in which every rank may access the
 // memory of every other. It begins with the caller's first access, and must be
@@ -57,7 +57,7 @@ func (c *core) children() int {
 // called with an error, it does on all: those it has to do with are told. ends: this
 // rank meets the others no more, because its Free has failed, but not as another rank could
 // not make its own, or because another one does so. Called by one goroutine at a time.
-func (w *Window) meet(op calls.Name, err error) (ends bool, _ error) {
+func (w *Window) meet(op fault.Call, err error) (ends bool, _ error) {
 	x := &w.core.epochs
 	x.barrier++
 	x.heard = 0
@@ -84,13 +84,13 @@ func (w *Window) meet(op calls.Name, err error) (ends bool, _ error) {
 
 // refuse tells the others that this rank cannot call what it was to meet them in. It does
 // not wait.
-func (w *Window) refuse(op calls.Name) {
+func (w *Window) refuse(op fault.Call) {
 	w.core.epochs.barrier++
 	w.giveUp(op, 0)
 }
 
 // giveUp tells of the last barrier that it is given up. Who cannot be told is gone.
-func (w *Window) giveUp(op calls.Name, flags uint64) {
+func (w *Window) giveUp(op fault.Call, flags uint64) {
 	c, x := w.core, &w.core.epochs
 	x.run++
 	n := gaveUp(x.barrier, x.run, flags)
@@ -102,7 +102,7 @@ func (w *Window) giveUp(op calls.Name, flags uint64) {
 	}
 }
 
-func (w *Window) enter(op calls.Name, n uint64) error {
+func (w *Window) enter(op fault.Call, n uint64) error {
 	c := w.core
 	kids := c.children()
 	if kids > 0 {

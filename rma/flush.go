@@ -5,18 +5,17 @@ package rma
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opFlush         calls.Name = "Window.Flush"
-	opFlushAll      calls.Name = "Window.FlushAll"
-	opFlushLocal    calls.Name = "Window.FlushLocal"
-	opFlushLocalAll calls.Name = "Window.FlushLocalAll"
-	opSync          calls.Name = "Window.Sync"
+	opFlush         fault.Call = "Window.Flush"
+	opFlushAll      fault.Call = "Window.FlushAll"
+	opFlushLocal    fault.Call = "Window.FlushLocal"
+	opFlushLocalAll fault.Call = "Window.FlushLocalAll"
+	opSync          fault.Call = "Window.Sync"
 )
 
 // Flush completes the caller's accesses to a rank, under a lock: they have
@@ -49,7 +48,7 @@ const (
 	atTarget                   // it has happened there, too
 )
 
-func (w *Window) flush(op calls.Name, rank int, how completion) error {
+func (w *Window) flush(op fault.Call, rank int, how completion) error {
 	c, err := w.usable(op)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (w *Window) FlushAll() error { return w.flushAll(opFlushAll, atTarget) }
 // FlushLocalAll is FlushLocal for all ranks. MPI 4.1 section 12.5.4.
 func (w *Window) FlushLocalAll() error { return w.flushAll(opFlushLocalAll, atOrigin) }
 
-func (w *Window) flushAll(op calls.Name, how completion) error {
+func (w *Window) flushAll(op fault.Call, how completion) error {
 	c, err := w.usable(op)
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (c *core) lockedAll() bool {
 }
 
 // flushed completes all accesses to a target.
-func (w *Window) flushed(op calls.Name, t *target, how completion) error {
+func (w *Window) flushed(op fault.Call, t *target, how completion) error {
 	if how == atTarget {
 		w.core.order()
 	}
@@ -159,7 +158,7 @@ func (how completion) flush(t *remote.Target, user context.Context) *fault.Fault
 }
 
 // settle completes all accesses.
-func (w *Window) settle(op calls.Name, how completion) error {
+func (w *Window) settle(op fault.Call, how completion) error {
 	var first error
 	for _, t := range w.core.far() {
 		if err := w.flushed(op, t, how); err != nil && first == nil {

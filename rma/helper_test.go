@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/testjob"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"

@@ -5,7 +5,7 @@ package rma
 import (
 	"strconv"
 
-	"gompi/internal/remote"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 )
 
 const (
-	opLock      calls.Name = "Window.Lock"
-	opUnlock    calls.Name = "Window.Unlock"
-	opLockAll   calls.Name = "Window.LockAll"
-	opUnlockAll calls.Name = "Window.UnlockAll"
+	opLock      fault.Call = "Window.Lock"
+	opUnlock    fault.Call = "Window.Unlock"
+	opLockAll   fault.Call = "Window.LockAll"
+	opUnlockAll fault.Call = "Window.UnlockAll"
 )
 
 // LockKind says whether others may hold the lock, too.
@@ -196,7 +196,7 @@ func (w *Window) lockNow() error {
 }
 
 // lockFirst takes the shared lock of LockAll unless that has been done.
-func (w *Window) lockFirst(op calls.Name, t *target) error {
+func (w *Window) lockFirst(op fault.Call, t *target) error {
 	for n := 0; !t.first.TryLock(); n++ { // another goroutine waits for it
 		if err := w.pause(op, n); err != nil {
 			return err
@@ -248,7 +248,7 @@ func (w *Window) UnlockAll() error {
 }
 
 // unlockTaken gives up the locks that LockAll has taken.
-func (w *Window) unlockTaken(op calls.Name) error {
+func (w *Window) unlockTaken(op fault.Call) error {
 	var first error
 	x := &w.core.epochs
 	for i, t := range x.taken {
@@ -263,7 +263,7 @@ func (w *Window) unlockTaken(op calls.Name) error {
 }
 
 // take waits for a target's lock.
-func (w *Window) take(op calls.Name, t *target, exclusive bool) error {
+func (w *Window) take(op fault.Call, t *target, exclusive bool) error {
 	c := w.core
 	p := w.wait(op, t.rank)
 	f := t.Lock(c.words.lock, c.size, c.rank, exclusive, &p.Await)
@@ -272,7 +272,7 @@ func (w *Window) take(op calls.Name, t *target, exclusive bool) error {
 }
 
 // give gives a target's lock up.
-func (w *Window) give(op calls.Name, t *target) error {
+func (w *Window) give(op fault.Call, t *target) error {
 	c := w.core
 	return c.fault(op, t.rank, t.Unlock(c.words.lock, c.size, c.rank))
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"

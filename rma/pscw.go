@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 )
 
 const (
-	opPost     calls.Name = "Window.Post"
-	opStart    calls.Name = "Window.Start"
-	opComplete calls.Name = "Window.Complete"
-	opWait     calls.Name = "Window.Wait"
-	opTest     calls.Name = "Window.Test"
+	opPost     fault.Call = "Window.Post"
+	opStart    fault.Call = "Window.Start"
+	opComplete fault.Call = "Window.Complete"
+	opWait     fault.Call = "Window.Wait"
+	opTest     fault.Call = "Window.Test"
 )
 
 // Post begins an epoch in which the ranks of group, a part of the window's, may
@@ -223,7 +223,7 @@ func (c *core) exposed(over bool) {
 }
 
 // advance makes an open epoch one that is being ended.
-func (c *core) advance(op calls.Name, s *stage, begin string) error {
+func (c *core) advance(op fault.Call, s *stage, begin string) error {
 	c.epochs.mu.Lock()
 	was := *s
 	if was == open {

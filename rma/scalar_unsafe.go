@@ -8,8 +8,8 @@ package rma
 import (
 	"unsafe"
 
-	"gompi/internal/buffer"
-	"gompi/internal/kernel"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/kernel"
 	"gompi/mpi"
 )
 

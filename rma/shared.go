@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"math"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 
 const (
-	opAllocateShared calls.Name = "rma.AllocateShared"
-	opSharedQuery    calls.Name = "rma.SharedQuery"
+	opAllocateShared fault.Call = "rma.AllocateShared"
+	opSharedQuery    fault.Call = "rma.SharedQuery"
 )
 
 // shared is the memory of all ranks of a window of AllocateShared.

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/kernel"
-	"gompi/internal/mem"
-	"gompi/internal/remote"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/kernel"
+	"gompi/internal/engine/remote"
+	"gompi/internal/host/mem"
 	"gompi/mpi"
 )
 
@@ -38,7 +38,7 @@ type target struct {
 
 // reach finds a rank's memory, on first use with the help of the operating
 // system.
-func (c *core) reach(op calls.Name, rank int) (*target, error) {
+func (c *core) reach(op fault.Call, rank int) (*target, error) {
 	if err := c.checkRank(op, rank); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (t *target) leave() { t.open.Add(^uint64(oneAccess - 1)) }
 
 // quiesce refuses new accesses, and returns when those under way are over; with
 // an error if w's context ends before, and all is as it was.
-func (w *Window) quiesce(op calls.Name) error {
+func (w *Window) quiesce(op fault.Call) error {
 	c := w.core
 	c.reachMu.Lock()
 	c.ending.Store(true)
@@ -124,7 +124,7 @@ func (c *core) resume() {
 // pause is a turn of a wait for another goroutine of the caller's, n counts
 // them: it lets others run, and soon sleeps. The error is that w's context has
 // ended.
-func (w *Window) pause(op calls.Name, n int) error {
+func (w *Window) pause(op fault.Call, n int) error {
 	if n < quiesceYields {
 		runtime.Gosched()
 	} else {
@@ -192,7 +192,7 @@ func (w *Window) getNow(b *buffer.Buf, rank, offset int) bool {
 
 // combineNow does a GetAccumulate in memory that is mapped, if the processor
 // can; result may have no elements.
-func (w *Window) combineNow(op calls.Name, b, result *buffer.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
+func (w *Window) combineNow(op fault.Call, b, result *buffer.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
 		return false, nil

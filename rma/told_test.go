@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
 )

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
-	"gompi/internal/remote"
+	"gompi/internal/engine/remote"
 	"gompi/mpi"
 )
 

@@ -5,11 +5,10 @@ package rma
 import (
 	"slices"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/remote"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/remote"
 )
 
 // words says what the words of a rank's control block are for. Each has one
@@ -130,7 +129,7 @@ func (p *pending) misses(rank int32, failed bool) bool {
 func (p *pending) setAsleep(asleep bool) { p.region.Asleep(asleep) }
 
 // wait is a wait of this window, to be given back by done.
-func (w *Window) wait(op calls.Name, rank int) *pending {
+func (w *Window) wait(op fault.Call, rank int) *pending {
 	c := w.core
 	p, _ := c.space.Waits.Get().(*pending)
 	if p == nil {
@@ -150,7 +149,7 @@ func (w *Window) done(p *pending) {
 
 // await returns when n words of the caller's own block have reached value. They
 // are of the ranks from rank0 on. The failure of any rank ends it.
-func (w *Window) await(op calls.Name, rank0, word, n int, value uint64) error {
+func (w *Window) await(op fault.Call, rank0, word, n int, value uint64) error {
 	p := w.wait(op, match.Any)
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
 	f := w.learn(p, w.core.engine.Await(&p.Await))
@@ -161,7 +160,7 @@ func (w *Window) await(op calls.Name, rank0, word, n int, value uint64) error {
 
 // awaitRank returns when a rank's word has reached value. The failure of any
 // rank of group ends it.
-func (w *Window) awaitRank(op calls.Name, group []int, rank, word int, value uint64) error {
+func (w *Window) awaitRank(op fault.Call, group []int, rank, word int, value uint64) error {
 	p := w.waitRank(op, group, rank, word, value)
 	f := w.learn(p, w.core.engine.Await(&p.Await))
 	w.done(p)
@@ -169,7 +168,7 @@ func (w *Window) awaitRank(op calls.Name, group []int, rank, word int, value uin
 }
 
 // glanceRank is awaitRank that does not wait, but to learn of a death.
-func (w *Window) glanceRank(op calls.Name, group []int, rank, word int, value uint64) (over bool, err error) {
+func (w *Window) glanceRank(op fault.Call, group []int, rank, word int, value uint64) (over bool, err error) {
 	p := w.waitRank(op, group, rank, word, value)
 	over, f := w.core.engine.Glance(&p.Await)
 	f = w.learn(p, f)
@@ -177,14 +176,14 @@ func (w *Window) glanceRank(op calls.Name, group []int, rank, word int, value ui
 	return over, w.core.fault(op, rank, f)
 }
 
-func (w *Window) waitRank(op calls.Name, group []int, rank, word int, value uint64) *pending {
+func (w *Window) waitRank(op fault.Call, group []int, rank, word int, value uint64) *pending {
 	p := w.wait(op, rank)
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank, word, 1, value, group, p.missed
 	return p
 }
 
 // signal sets a word of another rank's block that only the caller writes.
-func (w *Window) signal(op calls.Name, rank, word int, value uint64) error {
+func (w *Window) signal(op fault.Call, rank, word int, value uint64) error {
 	t, err := w.core.reach(op, rank)
 	if err != nil {
 		return err

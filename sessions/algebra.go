@@ -5,7 +5,7 @@ package sessions
 import (
 	"fmt"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -14,10 +14,10 @@ type SetOp uint8
 
 // The operations.
 const (
-	Union        = SetOp(control.Union)        // the members of the first, then those of each other that are in none before
-	Difference   = SetOp(control.Difference)   // the members of the first that are in none of the others
-	Intersection = SetOp(control.Intersection) // the members of the first that are in all others
-	Split        = SetOp(control.Split)        // disjoint parts of one, in order, of the given sizes
+	Union        = SetOp(protocol.Union)        // the members of the first, then those of each other that are in none before
+	Difference   = SetOp(protocol.Difference)   // the members of the first that are in none of the others
+	Intersection = SetOp(protocol.Intersection) // the members of the first that are in all others
+	Split        = SetOp(protocol.Split)        // disjoint parts of one, in order, of the given sizes
 )
 
 // Algebra makes sets of others.
@@ -46,28 +46,28 @@ func (s *Session) combine(op string, a Algebra) (_ []string, err error) {
 }
 
 func (s *Session) algebra(op string, a Algebra) ([]string, error) {
-	m := control.Algebra{Do: control.SetOp(a.Do), Names: a.Names}
+	m := protocol.Algebra{Do: protocol.SetOp(a.Do), Names: a.Names}
 	if a.Do < Union || a.Do > Split {
 		return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("operation %d on process sets", a.Do))
 	}
-	if n := max(len(a.In), len(a.Names), len(a.Sizes)); n > control.MaxNames {
-		return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("%d process sets, names or sizes, at most %d allowed", n, control.MaxNames))
+	if n := max(len(a.In), len(a.Names), len(a.Sizes)); n > protocol.MaxNames {
+		return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("%d process sets, names or sizes, at most %d allowed", n, protocol.MaxNames))
 	}
 	for _, n := range a.Sizes {
-		if n < 0 || n > control.MaxMembers {
+		if n < 0 || n > protocol.MaxMembers {
 			return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("a part of %d processes", n))
 		}
 		m.Sizes = append(m.Sizes, uint32(n))
 	}
 	for _, name := range a.Names {
-		if len(name) > control.MaxName {
-			return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("a name of %d bytes, at most %d allowed", len(name), control.MaxName))
+		if len(name) > protocol.MaxName {
+			return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("a name of %d bytes, at most %d allowed", len(name), protocol.MaxName))
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range a.In {
-		if name = canonical(name); name == control.EmptyURI {
+		if name = canonical(name); name == protocol.EmptyURI {
 			m.In = append(m.In, 0)
 			continue
 		}
@@ -81,7 +81,7 @@ func (s *Session) algebra(op string, a Algebra) ([]string, error) {
 		return nil, err
 	}
 	ctl := s.process().Control
-	var b control.SetsBody
+	var b protocol.SetsBody
 	if err := ctl.Ask(s.ctx, &m, &b); err != nil {
 		return nil, s.fail(classOf(err), op, told(err))
 	}
@@ -95,7 +95,7 @@ func (s *Session) algebra(op string, a Algebra) ([]string, error) {
 		if _, err := s.find(op, n.Name); err != nil {
 			failed = err
 		}
-		ctl.Tell(&control.Release{Number: n.Number}) // the session holds it
+		ctl.Tell(&protocol.Release{Number: n.Number}) // the session holds it
 	}
 	if failed != nil {
 		return nil, failed

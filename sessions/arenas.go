@@ -10,10 +10,10 @@ import (
 	"sync"
 	"syscall"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/host/segment"
 )
 
 // common is what one process shares with others of its host through pages: the arenas
@@ -53,13 +53,13 @@ func (s *common) hear(fd int) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.bell >= 0 || s.ended:
-		control.CloseFiles(fd)
+		protocol.CloseFiles(fd)
 		return nil
 	case fd < 0:
 		return errNoFiles()
 	}
 	if err := s.proc.Hear(fd); err != nil {
-		control.CloseFiles(fd)
+		protocol.CloseFiles(fd)
 		return err
 	}
 	s.bell = fd
@@ -77,7 +77,7 @@ func (s *common) silence() {
 	defer s.mu.Unlock()
 	if s.ended = true; s.bell >= 0 {
 		s.proc.Unhear(s.bell)
-		control.CloseFiles(s.bell)
+		protocol.CloseFiles(s.bell)
 		s.bell = -1
 	}
 }
@@ -87,7 +87,7 @@ func (s *common) ring() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bell >= 0 {
-		control.Ring(s.bell)
+		protocol.Ring(s.bell)
 	}
 }
 

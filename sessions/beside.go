@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"gompi/internal/control"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -35,7 +35,7 @@ func (w *Watcher) askBeside(ctx context.Context, op string, q question, of uint3
 		w.endAsking(q, a)
 		if q.in != 0 {
 			w.over, w.why = q, ErrSetReplaced
-			w.detail = fmt.Errorf("its successor is %s", control.SetURI(w.proc.Core().Process().Self.Job, of))
+			w.detail = fmt.Errorf("its successor is %s", protocol.SetURI(w.proc.Core().Process().Self.Job, of))
 		}
 		a = nil
 	}
@@ -59,35 +59,35 @@ func (w *Watcher) askBeside(ctx context.Context, op string, q question, of uint3
 func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32) (*asking, error) {
 	c := w.proc.Core().Process()
 	for {
-		uri := control.SetURI(c.Self.Job, of)
+		uri := protocol.SetURI(c.Self.Job, of)
 		h, err := registryOf(c).hold(ctx, uri)
 		if err != nil {
 			return nil, controlError(ctx, op, err)
 		}
-		var b control.FollowBody
-		var ask control.AskBody
-		fds := [control.FrameFDs]int{-1, -1}
+		var b protocol.FollowBody
+		var ask protocol.AskBody
+		fds := [protocol.FrameFDs]int{-1, -1}
 		if member := h.set.Members.Index(c.Self) >= 0; member && of != w.page.set {
 			err = newError(ErrRefused, op, fmt.Errorf("this process is in %s, which the watch does not follow", uri))
-		} else if fds, err = c.Control.AskFiles(ctx, &control.Follow{Set: q.coll, In: of, Options: w.opts}, &b); err != nil {
+		} else if fds, err = c.Control.AskFiles(ctx, &protocol.Follow{Set: q.coll, In: of, Options: w.opts}, &b); err != nil {
 			err = controlError(ctx, op, err)
-		} else if err = control.Decode(&ask, b.Rest); err != nil {
+		} else if err = protocol.Decode(&ask, b.Rest); err != nil {
 			err = newError(mpi.ErrUnreachable, op, err)
 		}
 		h.drop()
 		switch {
 		case err != nil:
-			control.CloseFiles(fds[:]...)
+			protocol.CloseFiles(fds[:]...)
 			return nil, err
 		case ask.Successor != 0 && q.in == 0:
 			of = ask.Successor
 			continue
 		case ask.Successor != 0:
-			return nil, newError(ErrSetReplaced, op, fmt.Errorf("%s: its successor is %s", uri, control.SetURI(c.Self.Job, ask.Successor)))
+			return nil, newError(ErrSetReplaced, op, fmt.Errorf("%s: its successor is %s", uri, protocol.SetURI(c.Self.Job, ask.Successor)))
 		}
 		g, err := openPage(c, ask.Page, b, fds, w.opts)
 		if err != nil {
-			_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: ask.Page})
+			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: ask.Page})
 			return nil, newError(mpi.ErrUnreachable, op, err)
 		}
 		return &asking{question: q, page: g, of: of, watched: of == w.page.set}, nil
@@ -95,20 +95,20 @@ func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32)
 }
 
 // beside is a change of a set of which the caller is no member.
-func (w *Watcher) beside(ctx context.Context, op string, a *asking, n setpage.Change, over bool) (*Change, error) {
+func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage.Change, over bool) (*Change, error) {
 	if x := a.known; x != nil && x.number == n {
 		return x, nil
 	}
 	c := w.proc.Core().Process()
 	var x *Change
 	if !over {
-		var b control.FollowBody
-		var body control.ChangeBody
-		_, err := c.Control.AskFiles(ctx, &control.Handed{Set: a.page.set, Change: uint32(n)}, &b)
+		var b protocol.FollowBody
+		var body protocol.ChangeBody
+		_, err := c.Control.AskFiles(ctx, &protocol.Handed{Set: a.page.set, Change: uint32(n)}, &b)
 		if err == nil {
-			err = control.Decode(&body, b.Rest)
+			err = protocol.Decode(&body, b.Rest)
 		}
-		if s, ok := a.page.lines.Verdict(n); err != nil && ok && s != setpage.RolledBack {
+		if s, ok := a.page.lines.Verdict(n); err != nil && ok && s != changepage.RolledBack {
 			return nil, controlError(ctx, op, err)
 		}
 		if over = err != nil; !over {
@@ -120,9 +120,9 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n setpage.Ch
 	if over {
 		x = &Change{Role: Beside, proc: w.proc, page: a.page, number: n, turn: make(chan struct{}, 1), over: true}
 		x.err = x.rolledBack("Commit")
-		x.body.Inputs = []wire.Set{{URI: control.SetURI(c.Self.Job, a.of), Number: a.of}}
+		x.body.Inputs = []wire.Set{{URI: protocol.SetURI(c.Self.Job, a.of), Number: a.of}}
 	}
-	x.Input, x.handed = control.SetURI(c.Self.Job, a.of), true
+	x.Input, x.handed = protocol.SetURI(c.Self.Job, a.of), true
 	a.known = x
 	return x, nil
 }
@@ -147,6 +147,6 @@ func (w *Watcher) endAskings(in uint32) {
 func (w *Watcher) endAsking(q question, a *asking) {
 	delete(w.askings, q)
 	// Who has no connection any more asks for nothing.
-	_ = a.page.proc.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: a.page.set})
+	_ = a.page.proc.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: a.page.set})
 	a.page.release()
 }

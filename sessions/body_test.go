@@ -5,32 +5,32 @@ package sessions
 import (
 	"testing"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/segment"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/host/segment"
 )
 
 // handing is a page of three processes, of which the second is looked at, and what it
 // is handed: the first leaves, another comes.
-func handing(t testing.TB) (*page, control.FollowBody, control.ChangeBody) {
+func handing(t testing.TB) (*page, protocol.FollowBody, protocol.ChangeBody) {
 	const job = 7
 	id := func(serial uint32) wire.ProcID { return wire.ProcID{Job: job, Serial: serial} }
 	p := &core.Process{Self: id(2)}
 	g := &page{proc: p, set: 4, common: commonOf(p)}
-	lines, err := segmentOf(setpage.Bytes(3))
+	lines, err := segmentOf(changepage.Bytes(3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { segment.Unmap(lines) })
-	if g.lines, err = setpage.View(lines, 3); err != nil {
+	if g.lines, err = changepage.View(lines, 3); err != nil {
 		t.Fatal(err)
 	}
 	g.member = g.lines.Member(1, 1, 1)
 	set := func(number uint32, serials ...uint32) wire.Set {
-		s := wire.Set{URI: control.SetURI(job, number), Number: number}
+		s := wire.Set{URI: protocol.SetURI(job, number), Number: number}
 		var ids []wire.ProcID
 		for _, n := range serials {
 			ids = append(ids, id(n))
@@ -39,11 +39,11 @@ func handing(t testing.TB) (*page, control.FollowBody, control.ChangeBody) {
 		s.Members = wire.MembersOf(ids...)
 		return s
 	}
-	c := control.ChangeBody{
-		Op: 9, Kind: change.Replace, Role: control.RoleStaying, State: change.Ready, Votes: true,
+	c := protocol.ChangeBody{
+		Op: 9, Kind: change.Replace, Role: protocol.RoleStaying, State: change.Ready, Votes: true,
 		Inputs: []wire.Set{set(4, 1, 2, 3)}, Joining: []wire.Set{set(5, 6)}, Leaving: set(6, 1), Result: set(7, 3, 2, 6),
 	}
-	b := control.FollowBody{X: wire.Extent{Total: 1 << 20, Off: 4096, Bytes: int64(setpage.Bytes(2)), File: -1}, Members: 2}
+	b := protocol.FollowBody{X: wire.Extent{Total: 1 << 20, Off: 4096, Bytes: int64(changepage.Bytes(2)), File: -1}, Members: 2}
 	return g, b, c
 }
 
@@ -53,32 +53,32 @@ func segmentOf(n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer control.CloseFiles(fd)
+	defer protocol.CloseFiles(fd)
 	return segment.Map(fd, 0, total, true)
 }
 
-func (g *page) put(n setpage.Change, b control.FollowBody, c control.ChangeBody) {
-	b.Rest = control.Encode(&c)
-	g.lines.Begin(n, 1, control.Encode(&b))
+func (g *page) put(n changepage.Change, b protocol.FollowBody, c protocol.ChangeBody) {
+	b.Rest = protocol.Encode(&c)
+	g.lines.Begin(n, 1, protocol.Encode(&b))
 }
 
 // What stands on a page is what each makes of it; what cannot be is not believed.
 func TestHandedBody(t *testing.T) {
 	g, b, c := handing(t)
-	n := setpage.Change(0)
-	look := func() (control.FollowBody, control.ChangeBody, error) {
+	n := changepage.Change(0)
+	look := func() (protocol.FollowBody, protocol.ChangeBody, error) {
 		n++
 		g.put(n, b, c)
 		return g.handedBody(n)
 	}
-	if x, y, err := look(); err != nil || y.Role != control.RoleStaying || x.Place != 0 || x.Members != 2 || x.X != b.X || y.Op != 9 {
+	if x, y, err := look(); err != nil || y.Role != protocol.RoleStaying || x.Place != 0 || x.Members != 2 || x.X != b.X || y.Op != 9 {
 		t.Fatalf("%+v, %+v, %v", x, y, err)
 	}
 	if _, _, err := g.handedBody(n + 1); err == nil {
 		t.Error("the change before is taken for the next")
 	}
 	g.proc.Self.Serial = 1
-	if x, y, err := look(); err != nil || y.Role != control.RoleLeaving || x.X.Bytes != 0 {
+	if x, y, err := look(); err != nil || y.Role != protocol.RoleLeaving || x.X.Bytes != 0 {
 		t.Errorf("who leaves: %+v, %+v, %v", x, y, err)
 	}
 	g.proc.Self.Serial = 2
@@ -116,8 +116,8 @@ func TestHandedBody(t *testing.T) {
 // FuzzHandedBody: whatever stands on a page, what it is taken for can be.
 func FuzzHandedBody(f *testing.F) {
 	_, b, c := handing(f)
-	b.Rest = control.Encode(&c)
-	f.Add(control.Encode(&b))
+	b.Rest = protocol.Encode(&c)
+	f.Add(protocol.Encode(&b))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		g, _, _ := handing(t)
 		if !g.lines.Begin(1, 1, raw) {
@@ -127,7 +127,7 @@ func FuzzHandedBody(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if at := c.Result.Members.Index(g.proc.Self); at >= 0 && (b.Place >= b.Members || b.X.Bytes < int64(setpage.Bytes(b.Members))) {
+		if at := c.Result.Members.Index(g.proc.Self); at >= 0 && (b.Place >= b.Members || b.X.Bytes < int64(changepage.Bytes(b.Members))) {
 			t.Fatalf("%+v of %+v", b, c)
 		}
 	})

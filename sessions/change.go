@@ -9,14 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/calls"
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
-	"gompi/internal/group"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -25,10 +24,10 @@ type Role uint8
 
 // The roles.
 const (
-	Joining Role = Role(control.RoleJoining) // it was started for the change
-	Staying Role = Role(control.RoleStaying) // it is in the input and in the result
-	Leaving Role = Role(control.RoleLeaving) // it is in the input alone
-	Beside  Role = Role(control.RoleBeside)  // it is in none of the sets: Query has told it
+	Joining Role = Role(protocol.RoleJoining) // it was started for the change
+	Staying Role = Role(protocol.RoleStaying) // it is in the input and in the result
+	Leaving Role = Role(protocol.RoleLeaving) // it is in the input alone
+	Beside  Role = Role(protocol.RoleBeside)  // it is in none of the sets: Query has told it
 )
 
 // String gives the role in lower case.
@@ -57,19 +56,19 @@ type Change struct {
 	Role    Role     // of this process
 
 	proc    *mpi.Process
-	body    control.ChangeBody
-	options control.Options
+	body    protocol.ChangeBody
+	options protocol.Options
 	page    *page // of the input; nil: this process is a newcomer
-	number  setpage.Change
+	number  changepage.Change
 	kept    *kept // the pages, if there are any; next if this process is in the result
 	lost    error // why there is no next
 	joined  func() error
 	handed  bool // Check has returned it, or will; guarded by the watcher
 
-	board  control.Given // of the Result
-	turn   chan struct{} // who waits for the decision, and has early and shared
-	early  *mpi.Comm     // over the Result, before the decision
-	shared bool          // the program has early
+	board  protocol.Given // of the Result
+	turn   chan struct{}  // who waits for the decision, and has early and shared
+	early  *mpi.Comm      // over the Result, before the decision
+	shared bool           // the program has early
 	mu     sync.Mutex
 	// What follows is guarded by mu.
 	voted  bool
@@ -146,8 +145,8 @@ func Joined(ctx context.Context) (*Change, error) {
 }
 
 // tell says something of the operation.
-func (c *Change) tell(op string, kind control.Kind) error {
-	if err := c.core().Control.Tell(&control.Op{Kind: kind, Op: c.body.Op}); err != nil {
+func (c *Change) tell(op string, kind protocol.Kind) error {
+	if err := c.core().Control.Tell(&protocol.Op{Kind: kind, Op: c.body.Op}); err != nil {
 		return controlError(c.core().Ctx, op, err)
 	}
 	return nil
@@ -160,7 +159,7 @@ func (c *Change) Ready() error {
 	if c.Role != Joining {
 		return newError(mpi.ErrArg, "Ready", fmt.Errorf("this process is %v", c.Role))
 	}
-	return c.tell("Ready", control.KindReadied)
+	return c.tell("Ready", protocol.KindReadied)
 }
 
 // Decline is the error with which a newcomer ends that will not take part, ErrRolledBack: its
@@ -228,7 +227,7 @@ func (c *Change) nears() {
 	}
 	c.mu.Unlock()
 	if tells { // who has no connection any more has no change
-		_ = c.core().Control.Tell(&control.Op{Kind: control.KindProgress, Op: c.body.Op})
+		_ = c.core().Control.Tell(&protocol.Op{Kind: protocol.KindProgress, Op: c.body.Op})
 	}
 }
 
@@ -261,7 +260,7 @@ func (c *Change) Iteration(ctx context.Context) (int, error) {
 		n, known = c.agreed, c.known
 		c.mu.Unlock()
 	}
-	if !known || n >= setpage.MaxNumber-1 {
+	if !known || n >= changepage.MaxNumber-1 {
 		return Now, nil
 	}
 	return int(n), nil
@@ -271,12 +270,12 @@ func (c *Change) Iteration(ctx context.Context) (int, error) {
 func (c *Change) await(ctx context.Context, op string, until change.State) (change.State, error) {
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
-	var b control.OpBody
-	err := c.core().Control.Ask(ctx, &control.Await{Op: c.body.Op, Until: until}, &b)
+	var b protocol.OpBody
+	err := c.core().Control.Ask(ctx, &protocol.Await{Op: c.body.Op, Until: until}, &b)
 	switch {
-	case c.Role == Joining && errors.Is(err, control.ErrNotFound):
+	case c.Role == Joining && errors.Is(err, protocol.ErrNotFound):
 		return change.Done, nil // another change has had this process since
-	case c.Role == Joining && errors.Is(err, control.ErrEnding) && ctx.Err() == nil:
+	case c.Role == Joining && errors.Is(err, protocol.ErrEnding) && ctx.Err() == nil:
 		return change.RolledBack, nil // one beside it could not be started: it will be killed
 	case err != nil:
 		return 0, controlError(ctx, op, err)
@@ -348,7 +347,7 @@ func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 	over := []*core.Output{core.NewOutput(c.body.Op, c.body.Joining[0].Number)}
 	var a core.Agreed
 	f := c.core().During(ctx, over, func(ctx context.Context) (f *fault.Fault) {
-		a, f = c.core().Meet(calls.Name(op), ctx, g, tag)
+		a, f = c.core().Meet(fault.Call(op), ctx, g, tag)
 		return f
 	})
 	if f != nil {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"

@@ -2,7 +2,7 @@
 
 package sessions
 
-import "gompi/internal/col"
+import "gompi/internal/resize/col"
 
 // COL is what a program tells a resource manager about its scaling: a model of its
 // speed, the sizes that it may have, its priority, and what a change costs it. Encode
@@ -25,7 +25,7 @@ type COLFit = col.Fit
 // COLExpr is an expression of p, or of p before and q after a change: see ParseCOLExpr.
 type COLExpr = col.Expr
 
-// ParseCOL reads the JSON form of a COL, as it is in internal/col/schema.json.
+// ParseCOL reads the JSON form of a COL, as it is in internal/resize/col/schema.json.
 func ParseCOL(text []byte) (*COL, error) { return col.Decode(text) }
 
 // ParseCOLExpr reads an expression such as "0.15 + 2.5/min(p,q)": numbers, p, q,

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/col"
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
+	"gompi/internal/resize/col"
 	"gompi/sessions"
 )
 
 // What can be said fits into a request.
 func TestCOLFits(t *testing.T) {
-	if col.MaxBytes != control.MaxCOL {
-		t.Errorf("a COL has up to %d bytes, a request carries %d", col.MaxBytes, control.MaxCOL)
+	if col.MaxBytes != protocol.MaxCOL {
+		t.Errorf("a COL has up to %d bytes, a request carries %d", col.MaxBytes, protocol.MaxCOL)
 	}
 }
 

@@ -6,11 +6,10 @@ import (
 	"context"
 	"errors"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -22,7 +21,7 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	defer s.mu.Unlock()
 	var m wire.Members
 	var over []*core.Output
-	if name = canonical(name); name == control.EmptyURI {
+	if name = canonical(name); name == protocol.EmptyURI {
 		if err := s.open("Group"); err != nil {
 			return mpi.Group{}, err
 		}
@@ -53,7 +52,7 @@ func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
 	const op = "Comm"
 	name = canonical(name)
 	s.mu.Lock()
-	if name == control.EmptyURI {
+	if name == protocol.EmptyURI {
 		defer s.mu.Unlock()
 		return nil, s.open(op)
 	}
@@ -84,7 +83,7 @@ func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
 }
 
 // make makes the next communicator of a set.
-func (s *Session) make(op calls.Name, h *held, name string) (*mpi.Comm, error) {
+func (s *Session) make(op fault.Call, h *held, name string) (*mpi.Comm, error) {
 	p := s.process()
 	if h.set.Members.Index(p.Self) < 0 {
 		return nil, s.fail(mpi.ErrRank, string(op), errors.New("the calling process is not in the set"))

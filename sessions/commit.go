@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/setpage"
 	"gompi/mpi"
 )
 
@@ -124,7 +124,7 @@ func (c *Change) Comm(ctx context.Context) (*mpi.Comm, error) {
 func (c *Change) stands(ctx context.Context, op string) error {
 	if c.page != nil {
 		if s, here := c.page.lines.Verdict(c.number); here {
-			if s == setpage.RolledBack {
+			if s == changepage.RolledBack {
 				return c.rolledBack(op)
 			}
 			return nil
@@ -162,7 +162,7 @@ func (c *Change) vote(op string, voted, all bool) error {
 			c.page.decided(c.number)
 		}
 	case all:
-		return c.tell(op, control.KindCompleted)
+		return c.tell(op, protocol.KindCompleted)
 	case voted:
 	case onPage:
 		switch {
@@ -173,7 +173,7 @@ func (c *Change) vote(op string, voted, all bool) error {
 			c.page.decided(c.number)
 		}
 	default:
-		return c.tell(op, control.KindVoted)
+		return c.tell(op, protocol.KindVoted)
 	}
 	return nil
 }
@@ -186,10 +186,10 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 	}
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
-	state, here := setpage.Open, true
+	state, here := changepage.Open, true
 	f := c.page.await(ctx, op, func() bool {
 		state, here = c.page.lines.Verdict(c.number)
-		return !here || state == setpage.Committed || state == setpage.RolledBack
+		return !here || state == changepage.Committed || state == changepage.RolledBack
 	})
 	if f != nil {
 		return false, faultError(op, f)
@@ -198,7 +198,7 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 		s, err := c.await(ctx, op, change.Committed)
 		return committing(s), err
 	}
-	return state == setpage.Committed, nil
+	return state == changepage.Committed, nil
 }
 
 // Decided waits until the change is committed, true, or rolled back, false, without a
@@ -260,7 +260,7 @@ func (c *Change) ended() (over bool, next *page, err error) {
 	switch {
 	case !c.over:
 		s, ok := c.page.lines.Verdict(c.number)
-		return !ok || s == setpage.RolledBack, nil, nil
+		return !ok || s == changepage.RolledBack, nil, nil
 	case errors.Is(c.err, ErrRolledBack):
 		return true, nil, nil
 	case c.err != nil:

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -30,7 +30,7 @@ type dying struct {
 
 func newDying() *dying {
 	seed, _ := strconv.ParseUint(os.Getenv(diesSeed), 10, 64)
-	token, _ := strconv.ParseUint(os.Getenv(control.EnvToken)[:16], 16, 64) // no two are alike
+	token, _ := strconv.ParseUint(os.Getenv(protocol.EnvToken)[:16], 16, 64) // no two are alike
 	return &dying{rand.New(rand.NewPCG(seed, token)), os.Getenv(diesOptions)}
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 
-	"gompi/internal/control"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -41,23 +41,23 @@ func faultError(op string, f *fault.Fault) *mpi.Error {
 
 // classOf is the class of what the control plane has said.
 func classOf(err error) mpi.Class {
-	var gone *control.GoneError
+	var gone *protocol.GoneError
 	switch {
-	case errors.Is(err, control.ErrSetGone):
+	case errors.Is(err, protocol.ErrSetGone):
 		return mpi.ErrSetGone
-	case errors.Is(err, control.ErrNotFound):
+	case errors.Is(err, protocol.ErrNotFound):
 		return mpi.ErrSet
-	case errors.Is(err, control.ErrTooMany):
+	case errors.Is(err, protocol.ErrTooMany):
 		return mpi.ErrArg
-	case errors.Is(err, control.ErrRefused):
+	case errors.Is(err, protocol.ErrRefused):
 		return mpi.ErrRefused
 	case errors.As(err, &gone):
 		return mpi.ErrProcFailed
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return mpi.ErrCancelled
-	case errors.Is(err, control.ErrEnding):
+	case errors.Is(err, protocol.ErrEnding):
 		return mpi.ErrAborted
-	case errors.Is(err, control.ErrClosed):
+	case errors.Is(err, protocol.ErrClosed):
 		return mpi.ErrFinalized
 	}
 	return mpi.ErrUnreachable
@@ -74,5 +74,5 @@ func controlError(ctx context.Context, op string, err error) error {
 
 // told is what the control plane has said, without what the class of the error says.
 func told(err error) error {
-	return control.Without(err, control.ErrTooMany, control.ErrSetGone, control.ErrNotFound, control.ErrRefused)
+	return protocol.Without(err, protocol.ErrTooMany, protocol.ErrSetGone, protocol.ErrNotFound, protocol.ErrRefused)
 }

@@ -8,7 +8,7 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -17,10 +17,10 @@ type What uint8
 
 // What happens to sets.
 const (
-	Changing What = What(control.HappenOp)   // an operation over the set has come to another state
-	Gone     What = What(control.HappenGone) // nobody holds the set any more
-	Died     What = What(control.HappenDied) // a member has ended, not in order
-	Left     What = What(control.HappenLeft) // a member has left in order
+	Changing What = What(protocol.HappenOp)   // an operation over the set has come to another state
+	Gone     What = What(protocol.HappenGone) // nobody holds the set any more
+	Died     What = What(protocol.HappenDied) // a member has ended, not in order
+	Left     What = What(protocol.HappenLeft) // a member has left in order
 )
 
 // String gives it in lower case.
@@ -58,16 +58,16 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 			return
 		}
 		defer p.Release(ctx)
-		if len(sets) > control.MaxNames {
-			yield(Event{}, newError(mpi.ErrArg, op, fmt.Errorf("%d process sets, at most %d allowed", len(sets), control.MaxNames)))
+		if len(sets) > protocol.MaxNames {
+			yield(Event{}, newError(mpi.ErrArg, op, fmt.Errorf("%d process sets, at most %d allowed", len(sets), protocol.MaxNames)))
 			return
 		}
 		c := p.Core().Process()
-		m := &control.Happen{On: true}
+		m := &protocol.Happen{On: true}
 		names := map[uint32]string{}
 		for _, name := range sets {
 			number := uint32(0)
-			if name != control.MainURI {
+			if name != protocol.MainURI {
 				h, err := registryOf(c).hold(ctx, name)
 				if err != nil {
 					yield(Event{}, controlError(ctx, op, err))
@@ -83,18 +83,18 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 		}
 		m.Number = c.Keep(interestsKey{}, func() any { return new(atomic.Uint32) }).(*atomic.Uint32).Add(1)
 		defer func() {
-			end := control.Happen{Number: m.Number}
-			_ = c.Control.Ask(c.Ctx, &end, &control.HappenBody{}) // a job that ends keeps nothing
+			end := protocol.Happen{Number: m.Number}
+			_ = c.Control.Ask(c.Ctx, &end, &protocol.HappenBody{}) // a job that ends keeps nothing
 		}()
 		o := &Operation{proc: c}
 		for {
-			var b control.HappenBody
+			var b protocol.HappenBody
 			if err := c.Control.Ask(ctx, m, &b); err != nil {
 				yield(Event{}, controlError(ctx, op, err))
 				return
 			}
 			m.Sets = nil
-			if b.What == control.HappenNothing {
+			if b.What == protocol.HappenNothing {
 				return
 			}
 			e := Event{What: What(b.What), Set: names[b.Set], Rank: int(b.Rank), Missed: int(b.Missed)}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/setpage"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -61,7 +61,7 @@ func (s *Session) named(op, name string) (*held, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name = canonical(name)
-	if name == control.EmptyURI {
+	if name == protocol.EmptyURI {
 		return nil, s.fail(mpi.ErrSet, op, errors.New("the empty set has no members"))
 	}
 	return s.find(op, name)
@@ -84,7 +84,7 @@ func (s *Session) follow(ctx context.Context, op string, h *held) (*Watcher, err
 			return w, nil
 		}
 	}
-	w, err := watch(s.ctx, h.set.URI, control.Options{Step: 1, Lookahead: 1, Stay: true})
+	w, err := watch(s.ctx, h.set.URI, protocol.Options{Step: 1, Lookahead: 1, Stay: true})
 	if err == nil {
 		s.dpp.list = append(s.dpp.list, w)
 	}
@@ -199,13 +199,13 @@ func (c *Change) committed() bool {
 		return false
 	}
 	state, here := c.page.lines.Verdict(c.number)
-	return !here || state == setpage.Committed
+	return !here || state == changepage.Committed
 }
 
 // undone reports whether a change was rolled back.
 func (c *Change) undone() bool {
 	state, here := c.page.lines.Verdict(c.number)
-	return here && state == setpage.RolledBack
+	return here && state == changepage.RolledBack
 }
 
 // adopt ends a change that is decided. The program makes its communicators itself.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gompi/internal/control"
-	"gompi/internal/testjob"
+	"gompi/internal/control/protocol"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -42,14 +42,14 @@ func TestMemoryComesUnasked(t *testing.T) {
 
 // A process that cannot use what all were given says so, and their calls go by messages.
 func TestGivenToSome(t *testing.T) {
-	for what, spoil := range map[string]func(g *control.Given){
-		"beyond the arena":  func(g *control.Given) { g.X.Off = g.X.Total - 4096 },
-		"before it":         func(g *control.Given) { g.X.Off = -4096 },
-		"in the midst":      func(g *control.Given) { g.X.Off++ },
-		"too short":         func(g *control.Given) { g.X.Bytes = 4096 },
-		"in no arena":       func(g *control.Given) { g.X.Arena = 1 << 31 },
-		"of another size":   func(g *control.Given) { g.X.Total /= 2 },
-		"in one without it": func(g *control.Given) { g.X.Arena = 3 },
+	for what, spoil := range map[string]func(g *protocol.Given){
+		"beyond the arena":  func(g *protocol.Given) { g.X.Off = g.X.Total - 4096 },
+		"before it":         func(g *protocol.Given) { g.X.Off = -4096 },
+		"in the midst":      func(g *protocol.Given) { g.X.Off++ },
+		"too short":         func(g *protocol.Given) { g.X.Bytes = 4096 },
+		"in no arena":       func(g *protocol.Given) { g.X.Arena = 1 << 31 },
+		"of another size":   func(g *protocol.Given) { g.X.Total /= 2 },
+		"in one without it": func(g *protocol.Given) { g.X.Arena = 3 },
 	} {
 		mpitest.Run(t, 4, func(t *mpitest.T, world *mpi.Comm) {
 			for i := range 3 {
@@ -58,7 +58,7 @@ func TestGivenToSome(t *testing.T) {
 					t.Errorf("%s: call %d: %d, %v", what, i, sum, err)
 				}
 			}
-		}, mpitest.Transport("shm"), testjob.Welcomed(func(w *control.Welcome) {
+		}, mpitest.Transport("shm"), testjob.Welcomed(func(w *protocol.Welcome) {
 			if w.World.Members.Index(w.Self) == 2 {
 				for i := range w.Given {
 					spoil(&w.Given[i])

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"sync"
 
-	"gompi/internal/control"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 )
 
 // errNotHere: the page does not say what the process is handed, or says what cannot
@@ -17,15 +17,15 @@ var errNotHere = errors.New("it does not stand on the page")
 
 // handedBody is what a page says that its members are handed with a change: the page
 // of the Result, Bytes 0 for who is not in it, and the change.
-func (g *page) handedBody(n setpage.Change) (b control.FollowBody, c control.ChangeBody, err error) {
+func (g *page) handedBody(n changepage.Change) (b protocol.FollowBody, c protocol.ChangeBody, err error) {
 	raw, ok := g.lines.Body(n)
 	if !ok {
 		return b, c, errNotHere
 	}
-	if err := control.Decode(&b, raw); err != nil {
+	if err := protocol.Decode(&b, raw); err != nil {
 		return b, c, err
 	}
-	if err := control.Decode(&c, b.Rest); err != nil {
+	if err := protocol.Decode(&c, b.Rest); err != nil {
 		return b, c, err
 	}
 	b.Rest = nil
@@ -36,16 +36,16 @@ func (g *page) handedBody(n setpage.Change) (b control.FollowBody, c control.Cha
 	if !in {
 		return b, c, errNotHere
 	}
-	if c.Role = control.RoleStaying; c.Leaving.Members.Index(self) >= 0 {
-		c.Role = control.RoleLeaving
+	if c.Role = protocol.RoleStaying; c.Leaving.Members.Index(self) >= 0 {
+		c.Role = protocol.RoleLeaving
 	}
 	at := c.Result.Members.Index(self)
 	if at < 0 {
-		b = control.FollowBody{}
+		b = protocol.FollowBody{}
 		return b, c, nil
 	}
 	place, members := onHost(&c.Result, at)
-	if b.X.Bytes < int64(setpage.Bytes(members)) || b.Members != members {
+	if b.X.Bytes < int64(changepage.Bytes(members)) || b.Members != members {
 		return b, c, errNotHere
 	}
 	b.Place = place
@@ -68,7 +68,7 @@ func onHost(s *wire.Set, i int) (place, members int) {
 
 // take is a change that the page hands to this process, with the page of its Result.
 // An error: the head is to be asked. Gone: it was rolled back, and nothing is handed.
-func (w *Watcher) take(g *page, n setpage.Change) (x *Change, gone bool, err error) {
+func (w *Watcher) take(g *page, n changepage.Change) (x *Change, gone bool, err error) {
 	b, c, err := g.handedBody(n)
 	if err != nil {
 		return nil, false, err
@@ -82,7 +82,7 @@ func (w *Watcher) take(g *page, n setpage.Change) (x *Change, gone bool, err err
 	x = w.newChange(g, n, c)
 	x.board = b.Board
 	if b.X.Bytes > 0 {
-		if x.kept.next, err = openPage(g.proc, c.Result.Number, b, [control.FrameFDs]int{-1, -1}, w.opts); err != nil {
+		if x.kept.next, err = openPage(g.proc, c.Result.Number, b, [protocol.FrameFDs]int{-1, -1}, w.opts); err != nil {
 			x.kept.release()
 			return nil, false, err
 		}
@@ -93,7 +93,7 @@ func (w *Watcher) take(g *page, n setpage.Change) (x *Change, gone bool, err err
 // forgo gives back what the page would hand to this process, which looks no more.
 func (g *page) forgo() {
 	n, s := g.lines.Last()
-	if s == setpage.RolledBack {
+	if s == changepage.RolledBack {
 		return
 	}
 	if b, _, err := g.handedBody(n); err == nil && b.X.Bytes > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"gompi/internal/control/controltest"
 	"gompi/internal/core"
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gompi/internal/control"
-	"gompi/internal/setpage"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -93,17 +93,17 @@ func (ws *watchers) dismiss() {
 // next waits for the next change of a page; nil: for another page.
 func (w *Watcher) next(ctx context.Context, op string, g *page, turn uint32) (*Change, error) {
 	for {
-		last := setpage.Change(0)
+		last := changepage.Change(0)
 		w.asking.Lock()
 		if x := w.known; x != nil && x.page == g {
 			last = x.number
 		}
 		w.asking.Unlock()
-		var n setpage.Change
+		var n changepage.Change
 		f := g.awaitAside(ctx, func() bool {
 			of, s := g.lines.Last()
 			n = of
-			return of > last && s <= setpage.Accepted || w.turned.Load() != turn
+			return of > last && s <= changepage.Accepted || w.turned.Load() != turn
 		})
 		switch {
 		case f != nil:
@@ -119,7 +119,7 @@ func (w *Watcher) next(ctx context.Context, op string, g *page, turn uint32) (*C
 
 // ask is a change of a page, as it stands there, or as the head tells it; nil if it was
 // rolled back.
-func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change, handed bool) (*Change, error) {
+func (w *Watcher) ask(ctx context.Context, op string, g *page, n changepage.Change, handed bool) (*Change, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	if x := w.known; x != nil && x.page == g && x.number == n {
@@ -141,7 +141,7 @@ func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change,
 }
 
 // newChange is a change that a page hands to this process.
-func (w *Watcher) newChange(g *page, n setpage.Change, b control.ChangeBody) *Change {
+func (w *Watcher) newChange(g *page, n changepage.Change, b protocol.ChangeBody) *Change {
 	g.retain()
 	return &Change{
 		proc: w.proc, body: b, page: g, number: n, options: w.opts, turn: make(chan struct{}, 1), kept: &kept{input: g},
@@ -149,19 +149,19 @@ func (w *Watcher) newChange(g *page, n setpage.Change, b control.ChangeBody) *Ch
 }
 
 // askHead is take where the page does not say enough.
-func (w *Watcher) askHead(ctx context.Context, op string, g *page, n setpage.Change) (x *Change, gone bool, err error) {
+func (w *Watcher) askHead(ctx context.Context, op string, g *page, n changepage.Change) (x *Change, gone bool, err error) {
 	c := w.proc.Core().Process()
-	var b control.FollowBody
-	fds, err := c.Control.AskFiles(ctx, &control.Handed{Set: g.set, Change: uint32(n)}, &b)
+	var b protocol.FollowBody
+	fds, err := c.Control.AskFiles(ctx, &protocol.Handed{Set: g.set, Change: uint32(n)}, &b)
 	if err != nil {
-		if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
+		if s, ok := g.lines.Verdict(n); !ok || s == changepage.RolledBack {
 			return nil, true, nil
 		}
 		return nil, false, controlError(ctx, op, err)
 	}
-	var body control.ChangeBody
-	if err := control.Decode(&body, b.Rest); err != nil {
-		control.CloseFiles(fds[:]...)
+	var body protocol.ChangeBody
+	if err := protocol.Decode(&body, b.Rest); err != nil {
+		protocol.CloseFiles(fds[:]...)
 		return nil, false, newError(mpi.ErrUnreachable, op, err)
 	}
 	x = w.newChange(g, n, body)
@@ -239,7 +239,7 @@ func (c *Change) Over() bool {
 		return c.isOver()
 	}
 	state, here := c.page.lines.Verdict(c.number)
-	return !here || state == setpage.Committed || state == setpage.RolledBack
+	return !here || state == changepage.Committed || state == changepage.RolledBack
 }
 
 // Release tells that the caller's layer holds c back no longer: see Options.Hold. It
@@ -249,5 +249,5 @@ func (w *Watcher) Release(c *Change) error {
 	if c == nil || c.proc != w.proc {
 		return newError(mpi.ErrArg, op, errors.New("the change is none of this watcher"))
 	}
-	return c.tell(op, control.KindReleased)
+	return c.tell(op, protocol.KindReleased)
 }

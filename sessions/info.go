@@ -5,8 +5,8 @@ package sessions
 import (
 	"strconv"
 
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -46,15 +46,15 @@ func (s *Session) Info(name string) (_ Info, err error) {
 	const op = "Info"
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name = canonical(name); name == control.EmptyURI {
+	if name = canonical(name); name == protocol.EmptyURI {
 		return Info{}, s.open(op)
 	}
 	h, err := s.find(op, name)
 	if err != nil {
 		return Info{}, err
 	}
-	var b control.DescribeBody
-	if err := s.process().Control.Ask(s.ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &b); err != nil {
+	var b protocol.DescribeBody
+	if err := s.process().Control.Ask(s.ctx, &protocol.Set{Kind: protocol.KindDescribe, Number: h.set.Number}, &b); err != nil {
 		return Info{}, s.fail(classOf(err), op, told(err))
 	}
 	m := h.set.Members

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -22,7 +22,7 @@ func killsProgram() {
 		if err != nil {
 			return err
 		}
-		fmt.Println("at", os.Getenv(control.EnvAddr))
+		fmt.Println("at", os.Getenv(protocol.EnvAddr))
 		w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
 		if err != nil {
 			return err

@@ -22,10 +22,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
 	"gompi/internal/control/client"
-	"gompi/internal/testlab"
+	"gompi/internal/control/protocol"
+	"gompi/internal/test/testlab"
 	"gompi/mpitest"
 )
 
@@ -85,9 +85,9 @@ func startKilled(t *testing.T) *killed {
 		for in := bufio.NewScanner(out); in.Scan(); {
 			if addr, ok := strings.CutPrefix(in.Text(), "at "); ok {
 				k.mu.Lock()
-				if job, ok := control.ParseAddress(addr); ok && k.addrs == nil {
+				if job, ok := protocol.ParseAddress(addr); ok && k.addrs == nil {
 					for host := range uint32(3) {
-						k.addrs = append(k.addrs, control.Address(job, host))
+						k.addrs = append(k.addrs, protocol.Address(job, host))
 					}
 				}
 				k.mu.Unlock()
@@ -157,7 +157,7 @@ func (k *killed) processes() (pids []int) {
 	for _, p := range list {
 		if p.PID > 0 {
 			k.note(p.PID)
-			if p.State == control.Joined || p.State == control.Starting {
+			if p.State == protocol.Joined || p.State == protocol.Starting {
 				pids = append(pids, p.PID)
 			}
 		}
@@ -215,12 +215,12 @@ func (k *killed) children(of int) (pids []int) {
 
 // resize asks for a change and waits for its end: an outcome, or none if the agent that
 // was asked is lost.
-func (k *killed) resize(m control.Resize) (last change.State, why string) {
+func (k *killed) resize(m protocol.Resize) (last change.State, why string) {
 	t := k.tool()
 	defer t.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), mpitest.Deadline)
 	defer cancel()
-	err := t.Resize(ctx, &m, func(r *control.OpReport) { last, why = r.Op.State, fmt.Sprint(r.Waits, r.Op.Text) })
+	err := t.Resize(ctx, &m, func(r *protocol.OpReport) { last, why = r.Op.State, fmt.Sprint(r.Waits, r.Op.Text) })
 	if ctx.Err() != nil {
 		k.cmd.Process.Signal(unix.SIGQUIT)
 		<-time.After(3 * time.Second)
@@ -272,7 +272,7 @@ func TestSoakHostKills(t *testing.T) {
 		k := startKilled(t)
 		for range kills {
 			n := k.members()
-			m := control.Resize{By: 1 + rng.IntN(2)}
+			m := protocol.Resize{By: 1 + rng.IntN(2)}
 			if n > 6 || n > 3 && rng.IntN(2) == 0 {
 				m.By = -m.By
 			}
@@ -306,7 +306,7 @@ func TestSoakHostKills(t *testing.T) {
 		}
 		s := change.Queued
 		for try := 0; s != change.Committed && s != change.Done && try < 5; try++ { // a death may not be known yet
-			s, _ = k.resize(control.Resize{By: 1})
+			s, _ = k.resize(protocol.Resize{By: 1})
 		}
 		if s != change.Committed && s != change.Done {
 			t.Errorf("the last change is %v: %s", s, k.errs.String())

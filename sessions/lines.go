@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"gompi/internal/setpage"
+	"gompi/internal/control/changepage"
 )
 
 // Line is what a member of a watched set says of itself, without a message.
@@ -49,14 +49,14 @@ func (w *Watcher) Lines(yield func(rank int, l Line) bool) {
 	}
 }
 
-func lineOf(l setpage.Line) Line {
+func lineOf(l changepage.Line) Line {
 	x := Line{
 		Iteration: -1,
 		Time:      time.Duration(min(l.Nanos, uint64(mostTime))),
 		Bytes:     int64(min(l.Bytes, mostBytes)),
 	}
 	if l.Checked {
-		x.Iteration = int(min(l.Iteration, setpage.Now))
+		x.Iteration = int(min(l.Iteration, changepage.Now))
 	}
 	return x
 }

@@ -5,8 +5,8 @@ package sessions
 import (
 	"fmt"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -27,20 +27,20 @@ func (r *Request) check() error {
 		what      string
 		n, atMost int
 	}{
-		{"parts", len(r.Parts), control.MaxParts},
-		{"inputs", len(r.In), control.MaxInputs},
-		{"sets of newcomers", len(r.Add), control.MaxInputs},
-		{"processes less", r.Sub, control.MaxMembers},
-		{"ranks who leave", len(r.Ranks), control.MaxRanges},
-		{"processes in all", r.Size, control.MaxMembers},
-		{"processes at least", r.Min, control.MaxMembers},
-		{"processes at most", r.Max, control.MaxMembers},
-		{"processes preferably", r.Pref, control.MaxMembers},
+		{"parts", len(r.Parts), protocol.MaxParts},
+		{"inputs", len(r.In), protocol.MaxInputs},
+		{"sets of newcomers", len(r.Add), protocol.MaxInputs},
+		{"processes less", r.Sub, protocol.MaxMembers},
+		{"ranks who leave", len(r.Ranks), protocol.MaxRanges},
+		{"processes in all", r.Size, protocol.MaxMembers},
+		{"processes at least", r.Min, protocol.MaxMembers},
+		{"processes at most", r.Max, protocol.MaxMembers},
+		{"processes preferably", r.Pref, protocol.MaxMembers},
 		{"sizes", len(r.Sizes), change.MaxSizes},
-		{"names of outputs", len(r.Names), control.MaxNames},
-		{"words to run", len(r.Command), control.MaxWords},
-		{"hosts", len(r.Hosts), control.MaxNames},
-		{"bytes for the manager of resources", len(r.COL), control.MaxCOL},
+		{"names of outputs", len(r.Names), protocol.MaxNames},
+		{"words to run", len(r.Command), protocol.MaxWords},
+		{"hosts", len(r.Hosts), protocol.MaxNames},
+		{"bytes for the manager of resources", len(r.COL), protocol.MaxCOL},
 	} {
 		if l.n < 0 || l.n > l.atMost {
 			return malformed("%d %s, at most %d allowed", l.n, l.what, l.atMost)
@@ -52,20 +52,20 @@ func (r *Request) check() error {
 		}
 	}
 	for _, n := range r.Sizes {
-		if n < 1 || n > control.MaxMembers {
-			return malformed("%v to one of %d processes, 1 to %d allowed", r.Kind, n, control.MaxMembers)
+		if n < 1 || n > protocol.MaxMembers {
+			return malformed("%v to one of %d processes, 1 to %d allowed", r.Kind, n, protocol.MaxMembers)
 		}
 	}
 	for _, names := range [][]string{r.Names, r.Hosts} {
 		for _, name := range names {
-			if len(name) > control.MaxName {
-				return malformed("a name of %d bytes, at most %d allowed", len(name), control.MaxName)
+			if len(name) > protocol.MaxName {
+				return malformed("a name of %d bytes, at most %d allowed", len(name), protocol.MaxName)
 			}
 		}
 	}
 	for _, word := range r.Command {
-		if len(word) > control.MaxArgs {
-			return malformed("a word of %d bytes to run, at most %d allowed", len(word), control.MaxArgs)
+		if len(word) > protocol.MaxArgs {
+			return malformed("a word of %d bytes to run, at most %d allowed", len(word), protocol.MaxArgs)
 		}
 	}
 	if d := r.Deadlines; d.Ready < 0 || d.Accept < 0 || d.Whole < 0 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/testjob"
-	"gompi/internal/wire"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"
@@ -49,17 +49,17 @@ type overheard struct {
 	said *said
 }
 
-func (o overheard) Ask(ctx context.Context, m, body control.Message) error {
+func (o overheard) Ask(ctx context.Context, m, body protocol.Message) error {
 	o.said.say(fmt.Sprintf("%T", m))
 	return o.Control.Ask(ctx, m, body)
 }
 
-func (o overheard) AskFiles(ctx context.Context, m, body control.Message) ([control.FrameFDs]int, error) {
+func (o overheard) AskFiles(ctx context.Context, m, body protocol.Message) ([protocol.FrameFDs]int, error) {
 	o.said.say(fmt.Sprintf("%T", m))
 	return o.Control.AskFiles(ctx, m, body)
 }
 
-func (o overheard) Tell(m control.Message) error {
+func (o overheard) Tell(m protocol.Message) error {
 	o.said.say(fmt.Sprintf("%T", m))
 	return o.Control.Tell(m)
 }

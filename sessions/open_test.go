@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"testing"
 
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/sessions"
 )

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
 	"gompi/mpi"
 )
@@ -44,7 +44,7 @@ type Operation struct {
 	release func() error
 
 	mu   sync.Mutex
-	body control.OpBody // the last that was said
+	body protocol.OpBody // the last that was said
 	free bool
 }
 
@@ -95,7 +95,7 @@ type Outcome struct {
 }
 
 // await waits until the operation is as far, or over.
-func (o *Operation) await(ctx context.Context, op string, until change.State) (control.OpBody, error) {
+func (o *Operation) await(ctx context.Context, op string, until change.State) (protocol.OpBody, error) {
 	o.mu.Lock()
 	b, free := o.body, o.free
 	o.mu.Unlock()
@@ -105,8 +105,8 @@ func (o *Operation) await(ctx context.Context, op string, until change.State) (c
 	case free:
 		return b, newError(mpi.ErrRequest, op, fmt.Errorf("operation %d was freed", b.Op))
 	}
-	var next control.OpBody
-	if err := o.proc.Control.Ask(ctx, &control.Await{Op: b.Op, Until: until}, &next); err != nil {
+	var next protocol.OpBody
+	if err := o.proc.Control.Ask(ctx, &protocol.Await{Op: b.Op, Until: until}, &next); err != nil {
 		return b, controlError(ctx, op, err)
 	}
 	o.mu.Lock()
@@ -118,7 +118,7 @@ func (o *Operation) await(ctx context.Context, op string, until change.State) (c
 }
 
 // outcome is what an answer of the head says.
-func (o *Operation) outcome(b *control.OpBody) Outcome {
+func (o *Operation) outcome(b *protocol.OpBody) Outcome {
 	t := &b.Times
 	x := Outcome{
 		State: State(b.State), Outputs: o.outputs(b),
@@ -135,7 +135,7 @@ func (o *Operation) outcome(b *control.OpBody) Outcome {
 	return x
 }
 
-func (o *Operation) outputs(b *control.OpBody) Outputs {
+func (o *Operation) outputs(b *protocol.OpBody) Outputs {
 	names := map[uint32]string{}
 	for _, n := range b.Names {
 		names[n.Number] = n.Name
@@ -147,7 +147,7 @@ func (o *Operation) outputs(b *control.OpBody) Outputs {
 		case n != "":
 			return n
 		}
-		return control.SetURI(o.proc.Self.Job, set)
+		return protocol.SetURI(o.proc.Self.Job, set)
 	}
 	var list Outputs
 	for _, part := range b.Outputs {
@@ -202,8 +202,8 @@ func (o *Operation) Cancel(ctx context.Context) error {
 	if over {
 		return nil
 	}
-	var b control.OpBody
-	if err := o.proc.Control.Ask(ctx, &control.Op{Kind: control.KindWithdraw, Op: number}, &b); err != nil {
+	var b protocol.OpBody
+	if err := o.proc.Control.Ask(ctx, &protocol.Op{Kind: protocol.KindWithdraw, Op: number}, &b); err != nil {
 		return controlError(ctx, op, err)
 	}
 	switch b.State {
@@ -239,10 +239,10 @@ func (o *Operation) State() State {
 // round trip to the head.
 func (o *Operation) Update(col []byte) error {
 	const op = "Update"
-	if len(col) > control.MaxCOL {
-		return newError(mpi.ErrArg, op, fmt.Errorf("%d bytes, at most %d allowed", len(col), control.MaxCOL))
+	if len(col) > protocol.MaxCOL {
+		return newError(mpi.ErrArg, op, fmt.Errorf("%d bytes, at most %d allowed", len(col), protocol.MaxCOL))
 	}
-	if err := o.proc.Control.Ask(o.proc.Ctx, &control.Update{Op: o.number(), COL: col}, &control.Empty{}); err != nil {
+	if err := o.proc.Control.Ask(o.proc.Ctx, &protocol.Update{Op: o.number(), COL: col}, &protocol.Empty{}); err != nil {
 		return controlError(o.proc.Ctx, op, err)
 	}
 	return nil
@@ -256,7 +256,7 @@ func (o *Operation) Free() {
 	o.free = true
 	o.mu.Unlock()
 	if !free {
-		_ = o.proc.Control.Tell(&control.Op{Kind: control.KindForget, Op: o.number()}) // a connection that is lost keeps nothing
+		_ = o.proc.Control.Tell(&protocol.Op{Kind: protocol.KindForget, Op: o.number()}) // a connection that is lost keeps nothing
 		_ = o.release()
 	}
 }

@@ -8,21 +8,20 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/setpage"
 )
 
 // page is the page of a set as one of its members has it.
 type page struct {
 	proc   *core.Process
 	set    uint32
-	body   control.FollowBody
-	lines  setpage.Page
-	member *setpage.Member
+	body   protocol.FollowBody
+	lines  changepage.Page
+	member *changepage.Member
 	common *common
 	kept   *mapping     // that the page is in; nil: there is nobody else
 	users  atomic.Int32 // a watcher, and changes that are not over
@@ -31,11 +30,11 @@ type page struct {
 
 // openPage takes over the descriptors of an answer; -1: the process has what they
 // stand for. The page has one user. On an error the process still holds the page.
-func openPage(p *core.Process, set uint32, b control.FollowBody, fds [control.FrameFDs]int, o control.Options) (*page, error) {
+func openPage(p *core.Process, set uint32, b protocol.FollowBody, fds [protocol.FrameFDs]int, o protocol.Options) (*page, error) {
 	g := &page{proc: p, set: set, body: b, common: commonOf(p)}
 	g.users.Store(1)
 	if b.X.Bytes == 0 { // there is nobody else
-		return g, g.view(make([]byte, setpage.Bytes(b.Members)), o)
+		return g, g.view(make([]byte, changepage.Bytes(b.Members)), o)
 	}
 	err := g.common.hear(fds[1])
 	if err == nil {
@@ -44,15 +43,15 @@ func openPage(p *core.Process, set uint32, b control.FollowBody, fds [control.Fr
 			err = g.view(memory, o)
 		}
 	}
-	control.CloseFiles(fds[0])
+	protocol.CloseFiles(fds[0])
 	if err != nil {
 		return nil, fmt.Errorf("the page of set %d: %w", set, err)
 	}
 	return g, nil
 }
 
-func (g *page) view(memory []byte, o control.Options) (err error) {
-	if g.lines, err = setpage.View(memory, g.body.Members); err == nil {
+func (g *page) view(memory []byte, o protocol.Options) (err error) {
+	if g.lines, err = changepage.View(memory, g.body.Members); err == nil {
 		g.member = g.lines.Member(g.body.Place, o.Step, o.Lookahead)
 	}
 	return err
@@ -65,7 +64,7 @@ func (g *page) ring() { g.common.ring() }
 // to come. Who writes there rings the bell.
 func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Fault {
 	return g.proc.Engine.Await(&engine.Await{
-		Op: calls.Name(op), Rank: -1, User: ctx, Slow: true,
+		Op: fault.Call(op), Rank: -1, User: ctx, Slow: true,
 		Ready: func() (bool, *fault.Fault) { return so(), nil },
 	})
 }
@@ -89,15 +88,15 @@ func (g *page) awaitAside(ctx context.Context, so func() bool) *fault.Fault {
 }
 
 // decided tells of what this process has decided of a change.
-func (g *page) decided(c setpage.Change) {
+func (g *page) decided(c changepage.Change) {
 	g.ring()
 	g.tell(c)
 }
 
 // tell tells the agent that something of a change is to be looked at.
-func (g *page) tell(c setpage.Change) {
+func (g *page) tell(c changepage.Change) {
 	// A connection that is lost ends the job.
-	_ = g.proc.Control.Tell(&control.Word{Set: g.set, Change: uint32(c)})
+	_ = g.proc.Control.Tell(&protocol.Word{Set: g.set, Change: uint32(c)})
 }
 
 func (g *page) retain() { g.users.Add(1) }
@@ -115,6 +114,6 @@ func (g *page) release() {
 }
 
 // leavePage: the process does not touch a page any more that it was given.
-func leavePage(p *core.Process, b *control.FollowBody) {
+func leavePage(p *core.Process, b *protocol.FollowBody) {
 	_ = p.Control.LeaveCommon(b.X) // who has no connection any more holds nothing
 }

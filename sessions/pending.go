@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/setpage"
+	"gompi/internal/control/change"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -19,7 +19,7 @@ func (w *Watcher) Set() (string, error) {
 	if err := w.openHere("Set"); err != nil {
 		return "", err
 	}
-	return control.SetURI(w.page.proc.Self.Job, w.page.set), nil
+	return protocol.SetURI(w.page.proc.Self.Job, w.page.set), nil
 }
 
 // Pending is the change of the followed set that members may be handed now, nil if
@@ -41,7 +41,7 @@ func (w *Watcher) Pending() (*Change, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
+	if s, ok := g.lines.Verdict(n); !ok || s == changepage.RolledBack {
 		return nil, nil
 	}
 	x, err := w.ask(w.proc.Context(), op, g, n, false)
@@ -100,7 +100,7 @@ func (s *Session) Reached(ctx context.Context, set string, until State) (_ State
 
 func (s *Session) outcome(ctx context.Context, op, set string, until State) (State, error) {
 	s.mu.Lock()
-	if set = canonical(set); set == control.EmptyURI {
+	if set = canonical(set); set == protocol.EmptyURI {
 		defer s.mu.Unlock()
 		return Done, s.open(op)
 	}
@@ -110,16 +110,16 @@ func (s *Session) outcome(ctx context.Context, op, set string, until State) (Sta
 		return 0, err
 	}
 	ctl := s.process().Control
-	var d control.DescribeBody
-	if err := ctl.Ask(ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &d); err != nil {
+	var d protocol.DescribeBody
+	if err := ctl.Ask(ctx, &protocol.Set{Kind: protocol.KindDescribe, Number: h.set.Number}, &d); err != nil {
 		return 0, s.fail(classOf(err), op, told(err))
 	}
 	if d.Op == 0 {
 		return Done, nil
 	}
-	var b control.OpBody
-	err = ctl.Ask(ctx, &control.Await{Op: d.Op, Until: change.State(until)}, &b)
-	if errors.Is(err, control.ErrNotFound) {
+	var b protocol.OpBody
+	err = ctl.Ask(ctx, &protocol.Await{Op: d.Op, Until: change.State(until)}, &b)
+	if errors.Is(err, protocol.ErrNotFound) {
 		return RolledBack, nil // it is forgotten, and its newcomers are not gone
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Change) Provide(ctx context.Context, set string) (string, error) {
 		return "", controlError(ctx, op, err)
 	}
 	defer h.drop()
-	if err := c.core().Control.Ask(ctx, &control.Provide{Op: c.body.Op, Set: h.set.Number}, &control.Empty{Kind: control.KindReply}); err != nil {
+	if err := c.core().Control.Ask(ctx, &protocol.Provide{Op: c.body.Op, Set: h.set.Number}, &protocol.Empty{Kind: protocol.KindReply}); err != nil {
 		return "", controlError(ctx, op, err)
 	}
 	return h.set.URI, nil

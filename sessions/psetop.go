@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -256,7 +256,7 @@ func joining(info *mpi.Info) (add []int, err error) {
 
 func sum(list []int) (n int) {
 	for _, k := range list {
-		n += min(k, control.MaxSpawn+1) // more are refused, and no sum wraps
+		n += min(k, protocol.MaxSpawn+1) // more are refused, and no sum wraps
 	}
 	return n
 }
@@ -277,7 +277,7 @@ func numbers(key, text string) (list []int, err error) {
 func (s *Session) inputs(ctx context.Context, op string, in []string) ([]string, error) {
 	var own []string
 	for _, name := range in {
-		if canonical(name) == control.EmptyURI || name == control.LatestURI {
+		if canonical(name) == protocol.EmptyURI || name == protocol.LatestURI {
 			continue
 		}
 		h, err := s.named(op, name)

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -184,7 +184,7 @@ func (c *Change) finalize(ctx context.Context, op string) error {
 			return err
 		}
 		_, err := c.await(ctx, op, change.Committed) // likewise
-		if errors.Is(err, control.ErrNotFound) {
+		if errors.Is(err, protocol.ErrNotFound) {
 			err = nil // it is over, and forgotten
 		}
 		return err
@@ -239,7 +239,7 @@ func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
 	if len(sets) == 0 || all.Rank() == mpi.Undefined {
 		return s.raised(mpi.ErrRank, op, fmt.Errorf("the calling process is in none of the sets %q", sets))
 	}
-	c, err := mpi.CommFromGroup(all.WithContext(ctx), control.SelfURI+"/barrier")
+	c, err := mpi.CommFromGroup(all.WithContext(ctx), protocol.SelfURI+"/barrier")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -17,7 +17,7 @@ func canonical(name string) string {
 	const scheme = "mpi://"
 	switch {
 	case name == "":
-		return control.EmptyURI
+		return protocol.EmptyURI
 	case len(name) > len(scheme) && strings.EqualFold(name[:len(scheme)], scheme):
 		return scheme + strings.ToUpper(name[len(scheme):])
 	}
@@ -75,18 +75,18 @@ func (s *Session) refresh(op string) error {
 		return err
 	}
 	if s.list == nil {
-		list := []string{control.WorldURI, control.SelfURI}
-		switch _, err := s.find(op, control.ParentURI); {
+		list := []string{protocol.WorldURI, protocol.SelfURI}
+		switch _, err := s.find(op, protocol.ParentURI); {
 		case err == nil:
-			list = append(list, control.ParentURI)
+			list = append(list, protocol.ParentURI)
 		case !errors.Is(err, mpi.ErrSet):
 			return err
 		}
 		s.list = list
 	}
 	for {
-		var b control.NewsBody
-		if err := s.process().Control.Ask(s.ctx, &control.News{Since: s.since}, &b); err != nil {
+		var b protocol.NewsBody
+		if err := s.process().Control.Ask(s.ctx, &protocol.News{Since: s.since}, &b); err != nil {
 			return s.fail(classOf(err), op, told(err))
 		}
 		for _, n := range b.Sets {
@@ -107,7 +107,7 @@ func (s *Session) Name(set string) (_ string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if set = canonical(set); set == control.EmptyURI {
+	if set = canonical(set); set == protocol.EmptyURI {
 		return set, s.open("Name")
 	}
 	h, err := s.find("Name", set)
@@ -122,7 +122,7 @@ func (s *Session) Main() (_ string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h, err := s.find("Main", control.MainURI)
+	h, err := s.find("Main", protocol.MainURI)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +139,7 @@ func (s *Session) SetMain(name string) (err error) {
 	defer s.raise(&err)
 	const op = "SetMain"
 	name = canonical(name)
-	if name == control.EmptyURI {
+	if name == protocol.EmptyURI {
 		return s.fail(mpi.ErrSet, op, errors.New("the main set cannot be empty"))
 	}
 	s.mu.Lock()
@@ -148,8 +148,8 @@ func (s *Session) SetMain(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	m := &control.Set{Kind: control.KindMain, Number: h.set.Number}
-	if err := s.process().Control.Ask(s.ctx, m, &control.Empty{Kind: control.KindReply}); err != nil {
+	m := &protocol.Set{Kind: protocol.KindMain, Number: h.set.Number}
+	if err := s.process().Control.Ask(s.ctx, m, &protocol.Empty{Kind: protocol.KindReply}); err != nil {
 		return s.fail(classOf(err), op, told(err))
 	}
 	return nil

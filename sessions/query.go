@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/control"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -18,7 +18,7 @@ import (
 type asked struct {
 	main bool // Watch was called with gompi://main, which stands for all that follow
 	// names are what the latest calls have named, for coll and in.
-	names   [2]control.SetName
+	names   [2]protocol.SetName
 	askings map[question]*asking
 	// over is what was asked for last among what is not there any more, why and detail
 	// the error.
@@ -60,7 +60,7 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 		return nil, err
 	}
 	g := w.page
-	if strings.EqualFold(coll, control.SelfURI) {
+	if strings.EqualFold(coll, protocol.SelfURI) {
 		n, err := w.named(ctx, op, 1, in)
 		if err == nil {
 			err = w.goAhead(ctx, n)
@@ -84,7 +84,7 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q := (question{coll: n}); in == control.MainURI && w.askings[q] != nil {
+	if q := (question{coll: n}); in == protocol.MainURI && w.askings[q] != nil {
 		return w.askBeside(ctx, op, q, 0)
 	}
 	of, err := w.named(ctx, op, 1, in)
@@ -101,7 +101,7 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 		return w.query(ctx, op, g, nil)
 	case n == of && w.ahead(n) != nil:
 		return w.query(ctx, op, w.ahead(n), nil)
-	case of != g.set && in == control.MainURI:
+	case of != g.set && in == protocol.MainURI:
 		return w.askBeside(ctx, op, question{coll: n}, of)
 	}
 	return w.askBeside(ctx, op, question{n, of}, of)
@@ -112,7 +112,7 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Change, error) {
 	m := g.member
 	k := m.Count()
-	var n setpage.Change
+	var n changepage.Change
 	var first, over bool // over: it was rolled back
 	look := func() (ok bool) {
 		dropped := g.lines.Dropped() // then nothing is found out any more
@@ -138,7 +138,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	if a != nil && err == nil && n == 0 && g.lines.Dropped() {
 		w.endAsking(a.question, a)
 		w.over, w.why = a.question, ErrSetGone
-		w.detail = fmt.Errorf("%s, or the set with whose members it was asked for", control.SetURI(g.proc.Self.Job, a.of))
+		w.detail = fmt.Errorf("%s, or the set with whose members it was asked for", protocol.SetURI(g.proc.Self.Job, a.of))
 		return nil, newError(w.why, op, w.detail)
 	}
 	var x *Change
@@ -162,7 +162,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	}
 	if c := m.Seen(k); c != 0 {
 		// A connection that is lost ends the job.
-		_ = g.proc.Control.Tell(&control.Word{Set: g.set, Change: uint32(c)})
+		_ = g.proc.Control.Tell(&protocol.Word{Set: g.set, Change: uint32(c)})
 	}
 	return x, err
 }
@@ -195,7 +195,7 @@ func (w *Watcher) goAhead(ctx context.Context, set uint32) error {
 		return nil
 	}
 	x := w.pending
-	if s, _ := x.page.lines.Verdict(x.number); s != setpage.Committed {
+	if s, _ := x.page.lines.Verdict(x.number); s != changepage.Committed {
 		return nil
 	}
 	if _, err := x.Commit(ctx); err != nil {
@@ -219,7 +219,7 @@ func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() 
 }
 
 // handedAgain is a change that may have been returned before.
-func (w *Watcher) handedAgain(op string, n setpage.Change, first bool) (*Change, error) {
+func (w *Watcher) handedAgain(op string, n changepage.Change, first bool) (*Change, error) {
 	if x := w.pending; x != nil && x.page == w.page && x.number == n {
 		return x, nil
 	}
@@ -227,7 +227,7 @@ func (w *Watcher) handedAgain(op string, n setpage.Change, first bool) (*Change,
 }
 
 // rolledBack is a change that others were handed before it was rolled back.
-func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
+func (w *Watcher) rolledBack(g *page, n changepage.Change) *Change {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	if x := w.known; x != nil && x.page == g && x.number == n {
@@ -236,7 +236,7 @@ func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
 		return x
 	}
 	x := &Change{
-		Input: control.SetURI(g.proc.Self.Job, g.set), Role: Staying,
+		Input: protocol.SetURI(g.proc.Self.Job, g.set), Role: Staying,
 		proc: w.proc, page: g, number: n, options: w.opts, handed: true, turn: make(chan struct{}, 1), over: true, kept: new(kept),
 	}
 	x.err = x.rolledBack("Commit")
@@ -265,16 +265,16 @@ func (w *Watcher) openHere(op string) error {
 
 // named is the number of a set that a call names.
 func (w *Watcher) named(ctx context.Context, op string, which int, name string) (uint32, error) {
-	if w.main && name == control.MainURI {
+	if w.main && name == protocol.MainURI {
 		return w.page.set, nil
 	}
 	last := &w.names[which]
-	if last.Name != name || name == control.MainURI {
+	if last.Name != name || name == protocol.MainURI {
 		h, err := registryOf(w.proc.Core().Process()).hold(ctx, name)
 		if err != nil {
 			return 0, controlError(ctx, op, err)
 		}
-		*last = control.SetName{Name: name, Number: h.set.Number}
+		*last = protocol.SetName{Name: name, Number: h.set.Number}
 		h.drop()
 	}
 	return last.Number, nil

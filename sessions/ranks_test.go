@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"

@@ -6,9 +6,9 @@ import (
 	"context"
 	"sync"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/wire"
 )
 
 // registry is the sets that a process holds, for all its sessions: what it has had of
@@ -36,34 +36,34 @@ type held struct {
 	refs int // guarded by reg.mu
 
 	turn sync.Mutex // of calls that all members make in one order
-	had  control.Had
-	told control.Had // what the head knows of that
+	had  protocol.Had
+	told protocol.Had // what the head knows of that
 }
 
 // hold looks a set up. drop must follow.
 func (r *registry) hold(ctx context.Context, name string) (*held, error) {
-	if name = canonical(name); name == control.MainURI {
+	if name = canonical(name); name == protocol.MainURI {
 		r.proc.Heard(ctx)
 	}
-	if len(name) > control.MaxName {
-		return nil, control.NotFound("a process set with a name of %d bytes, at most %d allowed", len(name), control.MaxName)
+	if len(name) > protocol.MaxName {
+		return nil, protocol.NotFound("a process set with a name of %d bytes, at most %d allowed", len(name), protocol.MaxName)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var b control.DescribeBody
-	if err := r.proc.Control.Ask(ctx, &control.Text{Kind: control.KindLookup, Text: name}, &b); err != nil {
+	var b protocol.DescribeBody
+	if err := r.proc.Control.Ask(ctx, &protocol.Text{Kind: protocol.KindLookup, Text: name}, &b); err != nil {
 		return nil, err
 	}
 	h := r.sets[b.Set.Number]
 	if h == nil {
-		b.Set.URI = control.SetURI(r.proc.Self.Job, b.Set.Number)
+		b.Set.URI = protocol.SetURI(r.proc.Self.Job, b.Set.Number)
 		h = &held{reg: r, set: b.Set, had: b.Had, told: b.Had}
 		if o := core.NewOutput(b.Op, b.Set.Number); o != nil {
 			h.over = []*core.Output{o}
 		}
 		r.sets[b.Set.Number] = h
 	} else { // the head counts it once more
-		r.proc.Control.Tell(&control.Release{Number: b.Set.Number})
+		r.proc.Control.Tell(&protocol.Release{Number: b.Set.Number})
 	}
 	h.refs++
 	return h, nil
@@ -89,7 +89,7 @@ func (h *held) drop() {
 	delete(r.sets, h.set.Number)
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	m := &control.Release{Number: h.set.Number}
+	m := &protocol.Release{Number: h.set.Number}
 	if h.had != h.told {
 		m.Had = h.had
 	}

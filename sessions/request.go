@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
+	"gompi/internal/control/spawn"
 	"gompi/internal/core"
-	"gompi/internal/spawn"
-	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -132,12 +132,12 @@ type Request struct {
 }
 
 // wire is the request as the head takes it.
-func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*control.Submit, error) {
+func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*protocol.Submit, error) {
 	err := r.check()
 	if err != nil {
 		return nil, err
 	}
-	m := new(control.Submit)
+	m := new(protocol.Submit)
 	if m.Request, err = r.one(ctx, p, op); err != nil {
 		return nil, err
 	}
@@ -147,11 +147,11 @@ func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*contro
 	}
 	for i := range parts {
 		part := &parts[i]
-		m.Parts = append(m.Parts, control.SubmitPart{Names: part.Names, Argv: part.Command, Hosts: part.Hosts})
+		m.Parts = append(m.Parts, protocol.SubmitPart{Names: part.Names, Argv: part.Command, Hosts: part.Hosts})
 	}
 	m.COL = r.COL
-	if n := len(control.Encode(m)); n > control.MaxBody {
-		return nil, malformed("%d bytes, at most %d allowed", n, control.MaxBody)
+	if n := len(protocol.Encode(m)); n > protocol.MaxBody {
+		return nil, malformed("%d bytes, at most %d allowed", n, protocol.MaxBody)
 	}
 	return m, nil
 }
@@ -168,25 +168,25 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		return q, malformed("ranks who leave, of %d sets", len(r.In))
 	}
 	for _, name := range r.In {
-		if name == control.MainURI && len(r.Ranks) == 0 {
+		if name == protocol.MainURI && len(r.Ranks) == 0 {
 			q.In = append(q.In, 0)
 			continue
 		}
-		if name == control.LatestURI {
+		if name == protocol.LatestURI {
 			if len(r.Ranks) > 0 {
 				return q, malformed("ranks who leave, of %s, which is known when the operation is granted", name)
 			}
 			q.In = append(q.In, change.Latest)
 			continue
 		}
-		if canonical(name) == control.EmptyURI {
+		if canonical(name) == protocol.EmptyURI {
 			if r.Kind != Add {
 				return q, malformed("%v of the empty set", r.Kind)
 			}
 			continue
 		}
 		h, err := registryOf(p).hold(ctx, name)
-		if errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrSetGone) {
+		if errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrSetGone) {
 			return q, &RefusedError{Class: classOf(err), Text: told(err).Error()}
 		}
 		if err != nil {
@@ -236,19 +236,19 @@ func (e *RefusedError) Unwrap() error { return newError(e.Class, "Submit", error
 func (e *RefusedError) Is(target error) bool { return target == error(ErrRefused) }
 
 // refusal is why an operation was refused, or has not happened.
-func refusal(job wire.JobID, b *control.OpBody) *RefusedError {
+func refusal(job wire.JobID, b *protocol.OpBody) *RefusedError {
 	e := &RefusedError{Class: ErrRefused, Text: b.Text}
 	switch b.Why {
-	case control.WhyMalformed, control.WhyNotMember:
+	case protocol.WhyMalformed, protocol.WhyNotMember:
 		e.Class = mpi.ErrArg
-	case control.WhyNoSet:
+	case protocol.WhyNoSet:
 		e.Class = ErrSet
-	case control.WhySetGone:
+	case protocol.WhySetGone:
 		e.Class = ErrSetGone
-	case control.WhyNoWatch, control.WhyUnwatched:
+	case protocol.WhyNoWatch, protocol.WhyUnwatched:
 		e.Class = ErrNoWatch
-	case control.WhyReplaced:
-		e.Class, e.Successor = ErrSetReplaced, control.SetURI(job, b.Success)
+	case protocol.WhyReplaced:
+		e.Class, e.Successor = ErrSetReplaced, protocol.SetURI(job, b.Success)
 	}
 	return e
 }

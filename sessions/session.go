@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
 	"gompi/mpi"
 )
@@ -136,7 +136,7 @@ func (s *Session) find(op, name string) (*held, error) {
 			class = mpi.ErrSetGone
 		}
 		return nil, s.fail(class, op, told(err))
-	case name == control.MainURI:
+	case name == protocol.MainURI:
 		if s.main != nil {
 			s.main.drop()
 		}

@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -27,7 +26,7 @@ func (s *Session) Store(name string) (_ *Store, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name = canonical(name); name == control.EmptyURI {
+	if name = canonical(name); name == protocol.EmptyURI {
 		if err := s.open("Store"); err != nil {
 			return nil, err
 		}
@@ -43,16 +42,16 @@ func (s *Session) Store(name string) (_ *Store, err error) {
 // Limits of a store: the longest key and value, in bytes, and how many keys one Get
 // asks for.
 const (
-	MaxKey   = control.MaxKey
-	MaxValue = control.MaxValue
-	MaxKeys  = control.MaxKeys
+	MaxKey   = protocol.MaxKey
+	MaxValue = protocol.MaxValue
+	MaxKeys  = protocol.MaxKeys
 )
 
 const (
-	opPut    calls.Name = "Store.Put"
-	opGet    calls.Name = "Store.Get"
-	opGetAll calls.Name = "Store.GetAll"
-	opGetBy  calls.Name = "Store.GetBy"
+	opPut    fault.Call = "Store.Put"
+	opGet    fault.Call = "Store.Get"
+	opGetAll fault.Call = "Store.GetAll"
+	opGetBy  fault.Call = "Store.GetBy"
 )
 
 // Put stores a value; an older one is replaced. On return it is there. val may be
@@ -65,8 +64,8 @@ func (t *Store) Put(key string, val []byte) (err error) {
 	if err := t.usable(opPut); err != nil {
 		return err
 	}
-	m := &control.SetPut{Set: t.h.set.Number, Put: control.Put{Key: key, Val: val}}
-	return t.ask(t.s.ctx, opPut, m, &control.Empty{Kind: control.KindReply})
+	m := &protocol.SetPut{Set: t.h.set.Number, Put: protocol.Put{Key: key, Val: val}}
+	return t.ask(t.s.ctx, opPut, m, &protocol.Empty{Kind: protocol.KindReply})
 }
 
 // Get returns the values of keys, nil for one that nobody has put; the caller owns
@@ -108,7 +107,7 @@ func (t *Store) GetBy(ctx context.Context, coll string, wait bool, keys ...strin
 
 // all is the next call by the members of the set. One that cannot be made does not count,
 // as the others would not hear of it.
-func (t *Store) all(ctx context.Context, op calls.Name, keys []string) (collective, error) {
+func (t *Store) all(ctx context.Context, op fault.Call, keys []string) (collective, error) {
 	if err := t.askable(ctx, op, keys); err != nil {
 		return collective{}, err
 	}
@@ -120,7 +119,7 @@ func (t *Store) by(ctx context.Context, coll string, keys []string) (_ collectiv
 	if err := t.askable(ctx, opGetBy, keys); err != nil {
 		return collective{}, err
 	}
-	if coll = canonical(coll); coll == control.SelfURI {
+	if coll = canonical(coll); coll == protocol.SelfURI {
 		return collective{}, nil
 	}
 	t.s.mu.Lock()
@@ -141,7 +140,7 @@ type collective struct {
 }
 
 // call numbers a collective call.
-func (h *held) call(s *Session, op calls.Name, name string) (collective, error) {
+func (h *held) call(s *Session, op fault.Call, name string) (collective, error) {
 	if h.set.Members.Index(s.process().Self) < 0 {
 		return collective{}, s.raised(mpi.ErrRank, string(op), fmt.Errorf("the calling process is not in the set %s", name))
 	}
@@ -152,7 +151,7 @@ func (h *held) call(s *Session, op calls.Name, name string) (collective, error) 
 }
 
 // askable says why keys cannot be asked for.
-func (t *Store) askable(ctx context.Context, op calls.Name, keys []string) (err error) {
+func (t *Store) askable(ctx context.Context, op fault.Call, keys []string) (err error) {
 	defer t.s.raise(&err)
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("%d keys, 1 to %d allowed", len(keys), MaxKeys))
@@ -168,10 +167,10 @@ func (t *Store) askable(ctx context.Context, op calls.Name, keys []string) (err 
 	return t.usable(op)
 }
 
-func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective, keys []string) (_ [][]byte, err error) {
+func (t *Store) get(ctx context.Context, op fault.Call, wait bool, by collective, keys []string) (_ [][]byte, err error) {
 	defer t.s.raise(&err)
-	var b control.ValuesBody
-	m := &control.SetGet{Set: t.h.set.Number, Coll: by.set, Keys: keys, Wait: wait, Call: by.call}
+	var b protocol.ValuesBody
+	m := &protocol.SetGet{Set: t.h.set.Number, Coll: by.set, Keys: keys, Wait: wait, Call: by.call}
 	if wait {
 		err = t.askDuring(ctx, op, m, &b)
 	} else {
@@ -192,14 +191,14 @@ func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective
 	return vals, nil
 }
 
-func (t *Store) usable(op calls.Name) error {
+func (t *Store) usable(op fault.Call) error {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	t.s.past.named(t.h.set.Number)
 	return t.s.open(string(op))
 }
 
-func (t *Store) ask(ctx context.Context, op calls.Name, m, body control.Message) error {
+func (t *Store) ask(ctx context.Context, op fault.Call, m, body protocol.Message) error {
 	if err := t.s.process().Control.Ask(ctx, m, body); err != nil {
 		return t.s.fail(classOf(err), string(op), fmt.Errorf("%s: %w", t.name, told(err)))
 	}
@@ -208,7 +207,7 @@ func (t *Store) ask(ctx context.Context, op calls.Name, m, body control.Message)
 
 // askDuring is ask for what waits, if the set came of a change: not beyond the end of
 // that.
-func (t *Store) askDuring(ctx context.Context, op calls.Name, m, body control.Message) (err error) {
+func (t *Store) askDuring(ctx context.Context, op fault.Call, m, body protocol.Message) (err error) {
 	f := t.s.process().During(ctx, t.h.over, func(ctx context.Context) *fault.Fault {
 		if err = t.ask(ctx, op, m, body); err != nil {
 			return &fault.Fault{Peer: -1, Err: err}
@@ -250,7 +249,7 @@ func (t *Store) IGetBy(ctx context.Context, coll string, wait bool, keys ...stri
 	return t.startGet(ctx, opGetBy, wait, call, keys, err)
 }
 
-func (t *Store) startGet(ctx context.Context, op calls.Name, wait bool, by collective, keys []string, wrong error) (*[][]byte, mpi.Request) {
+func (t *Store) startGet(ctx context.Context, op fault.Call, wait bool, by collective, keys []string, wrong error) (*[][]byte, mpi.Request) {
 	vals := new([][]byte)
 	return vals, t.s.start(op, func() (err error) {
 		if wrong != nil {
@@ -262,9 +261,9 @@ func (t *Store) startGet(ctx context.Context, op calls.Name, wait bool, by colle
 }
 
 // start does something as a request.
-func (s *Session) start(op calls.Name, f func() error) mpi.Request { return start(s.proc, op, f) }
+func (s *Session) start(op fault.Call, f func() error) mpi.Request { return start(s.proc, op, f) }
 
-func start(p *mpi.Process, op calls.Name, f func() error) (r mpi.Request) {
+func start(p *mpi.Process, op fault.Call, f func() error) (r mpi.Request) {
 	*r.Core() = p.Core().Beside(op, f)
 	return r
 }

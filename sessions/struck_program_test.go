@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -37,7 +37,7 @@ func newGated() *gated {
 
 // at stops, and returns what the test says.
 func (g *gated) at(who, point string) string {
-	fmt.Fprintln(g.conn, os.Getpid(), os.Getppid(), os.Getenv(control.EnvAddr), who, point)
+	fmt.Fprintln(g.conn, os.Getpid(), os.Getppid(), os.Getenv(protocol.EnvAddr), who, point)
 	if !g.in.Scan() {
 		os.Exit(0) // the test is over
 	}

@@ -22,10 +22,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
 	"gompi/internal/control/client"
-	"gompi/internal/testlab"
+	"gompi/internal/control/protocol"
+	"gompi/internal/test/testlab"
 	"gompi/mpitest"
 )
 
@@ -375,7 +375,7 @@ func (x strike) run(t *testing.T) {
 // next asks for as many as there are places: none was lost.
 func (k *struck) next() {
 	k.Helper()
-	var last control.OpReport
+	var last protocol.OpReport
 	for range 5 { // a death may not be known yet
 		t := k.tool()
 		ctx, cancel := context.WithTimeout(context.Background(), mpitest.Deadline)
@@ -385,13 +385,13 @@ func (k *struck) next() {
 		}
 		left := 8
 		for _, p := range list {
-			if p.State == control.Joined || p.State == control.Starting {
+			if p.State == protocol.Joined || p.State == protocol.Starting {
 				left--
 			}
 		}
 		t.Close()
 		t = k.tool()
-		err = t.Resize(ctx, &control.Resize{By: left}, func(r *control.OpReport) { last = *r })
+		err = t.Resize(ctx, &protocol.Resize{By: left}, func(r *protocol.OpReport) { last = *r })
 		t.Close()
 		cancel()
 		if err != nil {
@@ -422,9 +422,9 @@ func (k *struck) end() {
 }
 
 func (k *struck) addrs() (list []string) {
-	job, _ := control.ParseAddress(k.last("0").addr)
+	job, _ := protocol.ParseAddress(k.last("0").addr)
 	for host := range uint32(3) {
-		list = append(list, control.Address(job, host))
+		list = append(list, protocol.Address(job, host))
 	}
 	return list
 }

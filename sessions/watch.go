@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/setpage"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/changepage"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
@@ -52,16 +52,16 @@ type Deadlines struct {
 	Whole  time.Duration // from the submission to the decision, whatever moves; 0: none
 }
 
-const maxStep = control.MaxStep
+const maxStep = protocol.MaxStep
 
-func (o *Options) wire() (control.Options, error) {
+func (o *Options) wire() (protocol.Options, error) {
 	if o.Step < 0 || o.Step > maxStep || o.Lookahead < 0 || o.Lookahead > maxStep {
-		return control.Options{}, fmt.Errorf("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, maxStep)
+		return protocol.Options{}, fmt.Errorf("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, maxStep)
 	}
 	if d := o.Deadlines; d.Ready < 0 || d.Accept < 0 || d.Commit < 0 {
-		return control.Options{}, fmt.Errorf("deadlines %v, %v and %v", d.Ready, d.Accept, d.Commit)
+		return protocol.Options{}, fmt.Errorf("deadlines %v, %v and %v", d.Ready, d.Accept, d.Commit)
 	}
-	return control.Options{
+	return protocol.Options{
 		Step: uint32(max(1, o.Step)), Lookahead: uint32(max(1, o.Lookahead)),
 		Prepare: o.Prepare, Hold: o.Hold,
 		ToReady: o.Deadlines.Ready, ToAccept: o.Deadlines.Accept, ToCommit: o.Deadlines.Commit,
@@ -72,7 +72,7 @@ func (o *Options) wire() (control.Options, error) {
 // Close.
 type Watcher struct {
 	// What every Check uses.
-	member *setpage.Member
+	member *changepage.Member
 	last   int // iteration
 	calls  int // of Check until there is more to do than to look
 
@@ -89,7 +89,7 @@ type Watcher struct {
 
 	ctx  context.Context // of Watch
 	proc *mpi.Process
-	opts control.Options
+	opts protocol.Options
 	held *held // the set that Watch has looked up; nil: the watcher has gone on
 	open bool
 
@@ -150,7 +150,7 @@ func Watch(ctx context.Context, set string, o Options) (*Watcher, error) {
 	return watch(ctx, set, opts)
 }
 
-func watch(ctx context.Context, set string, o control.Options) (*Watcher, error) {
+func watch(ctx context.Context, set string, o protocol.Options) (*Watcher, error) {
 	w, err := newWatcher(ctx, o)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func watch(ctx context.Context, set string, o control.Options) (*Watcher, error)
 }
 
 // newWatcher is one that has no page yet.
-func newWatcher(ctx context.Context, o control.Options) (*Watcher, error) {
+func newWatcher(ctx context.Context, o protocol.Options) (*Watcher, error) {
 	p, err := mpi.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 	const op = "Watch"
 	c, ws := w.proc.Core().Process(), watchersOf(w.proc)
 	held, err := registryOf(c).hold(ctx, name)
-	if x := c.Change; err == nil && x != nil && name == control.MainURI && x.Result.Number != 0 && held.set.Members.Index(c.Self) < 0 &&
+	if x := c.Change; err == nil && x != nil && name == protocol.MainURI && x.Result.Number != 0 && held.set.Members.Index(c.Self) < 0 &&
 		slices.ContainsFunc(x.Inputs, func(s wire.Set) bool { return s.Number == held.set.Number }) {
 		held.drop() // a newcomer, before the commit
 		held, err = registryOf(c).hold(ctx, x.Result.URI)
@@ -209,12 +209,12 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return newError(mpi.ErrArg, op, fmt.Errorf("this process watches %s already", name))
 	}
-	var b control.FollowBody
-	fds, err := c.Control.AskFiles(ctx, &control.Follow{Set: set.Number, Options: w.opts}, &b)
+	var b protocol.FollowBody
+	fds, err := c.Control.AskFiles(ctx, &protocol.Follow{Set: set.Number, Options: w.opts}, &b)
 	if err == nil {
 		if w.page, err = openPage(c, set.Number, b, fds, w.opts); err != nil {
 			leavePage(c, &b)
-			_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: set.Number}) // who has no connection any more watches nothing
+			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: set.Number}) // who has no connection any more watches nothing
 		}
 	}
 	if err != nil {
@@ -223,7 +223,7 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		return controlError(ctx, op, err)
 	}
 	w.page.member.Join()
-	w.member, w.held, w.set, w.of, w.main = w.page.member, held, set.Number, set, name == control.MainURI
+	w.member, w.held, w.set, w.of, w.main = w.page.member, held, set.Number, set, name == protocol.MainURI
 	w.forget = c.OnReturn(w.unfollow)
 	return nil
 }
@@ -235,7 +235,7 @@ func (w *Watcher) unfollow() {
 	defer w.mu.Unlock()
 	if w.set != 0 {
 		// Who has no connection any more watches nothing.
-		_ = w.proc.Core().Process().Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: w.set})
+		_ = w.proc.Core().Process().Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: w.set})
 		w.set = 0
 	}
 }
@@ -280,8 +280,8 @@ func (w *Watcher) look(iteration int) (*Change, error) {
 }
 
 // found goes on with what the page says.
-func (w *Watcher) found(c setpage.Change, iteration int) (*Change, error) {
-	for c == setpage.Asked {
+func (w *Watcher) found(c changepage.Change, iteration int) (*Change, error) {
+	for c == changepage.Asked {
 		if f := w.page.awaitAsked(w.proc.Context(), "Check"); f != nil {
 			return nil, faultError("Check", f)
 		}
@@ -341,7 +341,7 @@ func (w *Watcher) settle() {
 		next = nil
 	}
 	if next == nil && err == nil {
-		if s, ok := c.page.lines.Verdict(c.number); ok && s == setpage.RolledBack {
+		if s, ok := c.page.lines.Verdict(c.number); ok && s == changepage.RolledBack {
 			c.giveUp() // who has not consumed it finds it rolled back
 		}
 		if c.endedRolledBack() {
@@ -385,7 +385,7 @@ func (w *Watcher) drop(next *page) {
 
 // handed is the change that the page has handed to this process, nil if it was rolled
 // back meanwhile.
-func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, error) {
+func (w *Watcher) handed(op string, n changepage.Change, first bool) (*Change, error) {
 	g := w.page
 	if first {
 		g.tell(n)
@@ -402,7 +402,7 @@ func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, erro
 	if ok {
 		x.setAgreed(agreed)
 	}
-	if next := x.kept.next; ok && next != nil && agreed < setpage.MaxNumber {
+	if next := x.kept.next; ok && next != nil && agreed < changepage.MaxNumber {
 		// Before anybody can see the next change: none of its iterations is one that
 		// lies behind.
 		next.member.Begin(agreed)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"gompi/internal/control/controltest"
-	"gompi/internal/testjob"
-	"gompi/internal/testlab"
+	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"

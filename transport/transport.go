@@ -13,8 +13,8 @@ package transport
 import (
 	"errors"
 
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/transport/tuning"
 )
 
 // Slot numbers a peer inside one transport. A slot is not reused before the
@@ -240,7 +240,7 @@ type Oversubscriber interface {
 // Tunable is an optional capability: which way messages go can be chosen.
 type Tunable interface {
 	// SetWays chooses for all peers, from now on.
-	SetWays(ways.Table)
+	SetWays(tuning.Table)
 }
 
 // Teller is an optional capability: it tells people how messages have gone.

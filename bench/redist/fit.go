@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"gompi/bench/report"
-	"gompi/internal/cost"
-	"gompi/internal/layout"
+	"gompi/internal/resize/cost"
+	"gompi/internal/resize/layout"
 	"gompi/mam"
 )
 

@@ -13,7 +13,7 @@ import (
 	"gompi/bench"
 	"gompi/bench/report"
 	"gompi/bench/stages"
-	"gompi/internal/layout"
+	"gompi/internal/resize/layout"
 	"gompi/mam"
 	"gompi/mpi"
 )

@@ -14,7 +14,7 @@ import (
 
 	"gompi/bench/report"
 	"gompi/bench/stages"
-	"gompi/internal/testjob"
+	"gompi/internal/test/testjob"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"

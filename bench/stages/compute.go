@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"gompi/internal/cputime"
+	"gompi/internal/host/cputime"
 )
 
 // pi is an approximation by so many rectangles, the first kind of computing.

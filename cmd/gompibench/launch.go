@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // envLaunched tells a rank that this program started gompirun for it, so that
@@ -21,7 +21,7 @@ const envLaunched = "GOMPIBENCH_LAUNCHED"
 
 // launched reports whether this process is a rank of a job.
 func launched() bool {
-	_, _, ok := control.FromEnv()
+	_, _, ok := protocol.FromEnv()
 	return ok || os.Getenv(envLaunched) != ""
 }
 

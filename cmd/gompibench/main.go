@@ -20,7 +20,7 @@ import (
 
 	"gompi/bench"
 	"gompi/bench/report"
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 	"gompi/mpi"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"gompi/internal/cost"
+	"gompi/internal/resize/cost"
 	"gompi/mpitest"
 )
 

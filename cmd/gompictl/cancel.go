@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 const cancelHelp = `Usage: gompictl cancel JOB OP
@@ -40,7 +40,7 @@ func cancel(ctx context.Context, tty terminal, args []string) error {
 	defer t.Close()
 	r, err := t.Break(ctx, uint32(op))
 	switch {
-	case errors.Is(err, control.ErrNotFound):
+	case errors.Is(err, protocol.ErrNotFound):
 		return fmt.Errorf("job %016x knows no operation %d: it has never been, or was over long ago (see gompictl ops %016x)", uint64(j.Job), op, uint64(j.Job))
 	case err != nil:
 		return err
@@ -51,7 +51,7 @@ func cancel(ctx context.Context, tty terminal, args []string) error {
 }
 
 // cancelled prints what came of an operation that was to be withdrawn.
-func cancelled(tty terminal, r *control.OpReport) error {
+func cancelled(tty terminal, r *protocol.OpReport) error {
 	switch s := r.Op.State; s {
 	case change.Committed, change.Done:
 		return fmt.Errorf("operation %d is %v: %s: %s", r.Op.Op, s, inputs(r), sizes(r))

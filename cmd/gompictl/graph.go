@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // dot writes the graph of sets and of what made them in Graphviz's language.
-func dot(out io.Writer, list []control.SetReport) error {
+func dot(out io.Writer, list []protocol.SetReport) error {
 	var b strings.Builder
 	b.WriteString("digraph sets {\n\trankdir=LR;\n\tnode [shape=box];\n")
 	for i := range list {
@@ -29,7 +29,7 @@ func dot(out io.Writer, list []control.SetReport) error {
 	return err
 }
 
-func style(s *control.SetReport) string {
+func style(s *protocol.SetReport) string {
 	switch {
 	case s.Pending:
 		return ", style=dashed"
@@ -40,7 +40,7 @@ func style(s *control.SetReport) string {
 }
 
 // label is what stands in the box of a set.
-func label(s *control.SetReport) []string {
+func label(s *protocol.SetReport) []string {
 	text := living(s) + " processes"
 	if s.Size == 1 && s.Living == 1 {
 		text = "1 process"
@@ -54,7 +54,7 @@ func label(s *control.SetReport) []string {
 // edge leads from a set to one that was made of it, as places in the list.
 type edge struct{ from, to int }
 
-func edges(list []control.SetReport) []edge {
+func edges(list []protocol.SetReport) []edge {
 	place := map[uint32]int{}
 	for i := range list {
 		place[list[i].Set.Number] = i
@@ -84,7 +84,7 @@ const (
 type box struct{ x, y, w, h float64 }
 
 // svg draws the graph: a set stands to the right of those that it was made of.
-func svg(out io.Writer, title string, list []control.SetReport) error {
+func svg(out io.Writer, title string, list []protocol.SetReport) error {
 	arrows := edges(list)
 	boxes, width, height := layout(list, arrows)
 	var b strings.Builder
@@ -117,7 +117,7 @@ func svg(out io.Writer, title string, list []control.SetReport) error {
 	return err
 }
 
-func dashes(s *control.SetReport) string {
+func dashes(s *protocol.SetReport) string {
 	if s.Pending {
 		return ` stroke-dasharray="5,4"`
 	}
@@ -125,7 +125,7 @@ func dashes(s *control.SetReport) string {
 }
 
 // layout puts each set into the column after those of the sets that it was made of.
-func layout(list []control.SetReport, arrows []edge) (boxes []box, width, height float64) {
+func layout(list []protocol.SetReport, arrows []edge) (boxes []box, width, height float64) {
 	boxes = make([]box, len(list))
 	column := make([]int, len(list))
 	// A set is younger than those that it was made of: its number is larger.

@@ -21,9 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/version"
 	"gompi/internal/control/client"
-	"gompi/internal/version"
+	"gompi/internal/control/protocol"
 	"gompi/launcher"
 )
 
@@ -149,7 +149,7 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 	if err != nil {
 		return err
 	}
-	answers, errs := make([][]control.ProcInfo, len(jobs)), make([]error, len(jobs))
+	answers, errs := make([][]protocol.ProcInfo, len(jobs)), make([]error, len(jobs))
 	var asked sync.WaitGroup
 	for i, j := range jobs {
 		asked.Go(func() { answers[i], errs[i] = processes(ctx, j.Addr) })
@@ -163,19 +163,19 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 			continue
 		}
 		live, pids := 0, []string{}
-		states := map[control.ProcState]int{}
+		states := map[protocol.ProcState]int{}
 		for _, p := range answers[i] {
-			if p.State == control.Spare && !all {
+			if p.State == protocol.Spare && !all {
 				continue
 			}
 			states[p.State]++
-			if p.State != control.Exited {
+			if p.State != protocol.Exited {
 				live++
 				pids = append(pids, fmt.Sprint(p.PID))
 			}
 		}
 		var st []string
-		for s := control.Starting; s <= control.Spare; s++ {
+		for s := protocol.Starting; s <= protocol.Spare; s++ {
 			if states[s] > 0 {
 				st = append(st, fmt.Sprintf("%d %v", states[s], s))
 			}
@@ -213,7 +213,7 @@ func unanswered(err error) string {
 	return err.Error()
 }
 
-func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
+func processes(ctx context.Context, addr string) ([]protocol.ProcInfo, error) {
 	t, err := client.DialTool(ctx, addr)
 	if err != nil {
 		return nil, err

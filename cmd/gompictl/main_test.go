@@ -19,11 +19,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/version"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/client"
-	"gompi/internal/onehost"
-	"gompi/internal/version"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/control/server"
 	"gompi/launcher"
 )
 
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 // rank joins its job and answers until it is killed.
 func rank() int {
-	addr, token, _ := control.FromEnv()
+	addr, token, _ := protocol.FromEnv()
 	c, _, err := client.Dial(addr, token)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,8 +59,8 @@ func rank() int {
 		if err != nil {
 			return 1
 		}
-		if ev.Kind == control.EvStacks {
-			c.Stacks(control.Stacks{ID: ev.ID, Queues: []byte("no messages"), Stacks: []byte("goroutine 1 [running]")})
+		if ev.Kind == protocol.EvStacks {
+			c.Stacks(protocol.Stacks{ID: ev.ID, Queues: []byte("no messages"), Stacks: []byte("goroutine 1 [running]")})
 		}
 	}
 }
@@ -69,14 +69,14 @@ func rank() int {
 func TestPsAsksAllAtOnce(t *testing.T) {
 	const silent = 8
 	for i := range silent {
-		ln, err := net.Listen("unix", control.Address(wire.JobID(uint64(os.Getpid())<<8|uint64(i)), 0))
+		ln, err := net.Listen("unix", protocol.Address(wire.JobID(uint64(os.Getpid())<<8|uint64(i)), 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer ln.Close()
 	}
 	job := wire.JobID(uint64(os.Getpid())<<8 | silent)
-	s, err := onehost.NewServer(onehost.Config{JobConfig: onehost.JobConfig{Job: job}})
+	s, err := server.NewServer(server.Config{JobConfig: server.JobConfig{Job: job}})
 	if err != nil {
 		t.Fatal(err)
 	}

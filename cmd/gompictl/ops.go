@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 const opsHelp = `Usage: gompictl ops JOB
@@ -51,8 +51,8 @@ func ops(ctx context.Context, tty terminal, args []string) error {
 	return listOps(tty.out, list)
 }
 
-func listOps(out io.Writer, list []control.OpReport) error {
-	col, said := "", slices.ContainsFunc(list, func(r control.OpReport) bool { return r.COL > 0 })
+func listOps(out io.Writer, list []protocol.OpReport) error {
+	col, said := "", slices.ContainsFunc(list, func(r protocol.OpReport) bool { return r.COL > 0 })
 	if said {
 		col = "COL\t"
 	}
@@ -81,10 +81,10 @@ func unknown(s change.State) string {
 	return fmt.Sprintf("%v: the job's gompirun is of a newer version than this gompictl, which does not know that state; use the gompictl beside it", s)
 }
 
-func asked(r *control.OpReport) string { return r.Op.Times.Asked.Format(time.TimeOnly) }
+func asked(r *protocol.OpReport) string { return r.Op.Times.Asked.Format(time.TimeOnly) }
 
 // times is when an operation came how far, on one line.
-func times(r *control.OpReport) string {
+func times(r *protocol.OpReport) string {
 	var list []string
 	for _, p := range phasesOf(r) {
 		list = append(list, p.name+" "+strings.TrimSuffix(msec(p.at), " ms"))
@@ -96,7 +96,7 @@ func times(r *control.OpReport) string {
 }
 
 // reason is why an operation has not happened, or what it waits for.
-func reason(r *control.OpReport) string {
+func reason(r *protocol.OpReport) string {
 	switch {
 	case r.Op.Text != "":
 		return r.Op.Text

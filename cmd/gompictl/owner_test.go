@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/client"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
 )
 
 // Jobs of other users are not listed, and are no job that a command can mean; root
@@ -20,7 +20,7 @@ import (
 func TestJobsOfOthers(t *testing.T) {
 	var addrs []string
 	for i := range 3 {
-		addr := control.Address(wire.JobID(uint64(os.Getpid())<<20|uint64(i)|0xe<<60), 0)
+		addr := protocol.Address(wire.JobID(uint64(os.Getpid())<<20|uint64(i)|0xe<<60), 0)
 		ln, err := net.Listen("unix", addr)
 		if err != nil {
 			t.Fatal(err)

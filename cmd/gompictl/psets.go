@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 const psetsHelp = `Usage: gompictl psets JOB [--dot|--svg]
@@ -66,7 +66,7 @@ func psets(ctx context.Context, tty terminal, args []string) error {
 }
 
 // names are what a set is called.
-func names(s *control.SetReport) []string {
+func names(s *protocol.SetReport) []string {
 	all := append([]string{s.Set.Name}, s.Names...)
 	if s.Main {
 		all = append(all, "gompi://main")
@@ -74,14 +74,14 @@ func names(s *control.SetReport) []string {
 	return all
 }
 
-func living(s *control.SetReport) string {
+func living(s *protocol.SetReport) string {
 	if s.Living == s.Size {
 		return fmt.Sprint(s.Size)
 	}
 	return fmt.Sprintf("%d of %d", s.Living, s.Size)
 }
 
-func watchers(s *control.SetReport) string {
+func watchers(s *protocol.SetReport) string {
 	switch s.Watched {
 	case 0:
 		return "nobody"
@@ -92,7 +92,7 @@ func watchers(s *control.SetReport) string {
 }
 
 // origin is what made a set, of which others.
-func origin(s *control.SetReport, list []control.SetReport) string {
+func origin(s *protocol.SetReport, list []protocol.SetReport) string {
 	if s.Made == "" {
 		return "-"
 	}
@@ -111,14 +111,14 @@ func origin(s *control.SetReport, list []control.SetReport) string {
 }
 
 // maker names the operation that made a set.
-func maker(s *control.SetReport) string {
+func maker(s *protocol.SetReport) string {
 	if s.Op == 0 {
 		return s.Made
 	}
 	return fmt.Sprintf("%s %d", s.Made, s.Op)
 }
 
-func nameOf(number uint32, list []control.SetReport) string {
+func nameOf(number uint32, list []protocol.SetReport) string {
 	for i := range list {
 		if list[i].Set.Number == number {
 			return list[i].Set.Name

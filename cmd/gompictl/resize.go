@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 	"gompi/launcher/rm"
 )
 
@@ -39,8 +39,8 @@ cancel JOB OP asks for the same at once.
 `
 
 // askedFor is what the arguments of resize say.
-func askedFor(args []string) (job string, m *control.Resize, err error) {
-	m = &control.Resize{}
+func askedFor(args []string) (job string, m *protocol.Resize, err error) {
+	m = &protocol.Resize{}
 	var plain []string
 	for len(args) > 0 {
 		a := args[0]
@@ -70,9 +70,9 @@ func askedFor(args []string) (job string, m *control.Resize, err error) {
 	if size == "" || !strings.ContainsRune("+-=", rune(size[0])) {
 		return "", nil, usagef("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
 	}
-	most := control.MaxSpawn
+	most := protocol.MaxSpawn
 	if size[0] == '-' {
-		most = control.MaxMembers
+		most = protocol.MaxMembers
 	}
 	by, to, ok := rm.ParseSize(size, most)
 	if !ok {
@@ -104,11 +104,11 @@ func resize(ctx context.Context, tty terminal, args []string) error {
 	}
 	defer t.Close()
 	name := fmt.Sprintf("%016x", uint64(j.Job))
-	last, err := follow(tty.progress, func(news func(*control.OpReport)) error { return t.Resize(ctx, m, news) })
+	last, err := follow(tty.progress, func(news func(*protocol.OpReport)) error { return t.Resize(ctx, m, news) })
 	switch {
 	case errors.Is(err, context.Canceled) && last != nil && !last.Op.State.Over():
 		return fmt.Errorf("nobody waits for operation %d any more; it goes on: gompictl ops %s", last.Op.Op, name)
-	case errors.Is(err, control.ErrNotFound):
+	case errors.Is(err, protocol.ErrNotFound):
 		return fmt.Errorf("%w (gompictl psets %s lists the sets)", err, name)
 	case errors.Is(err, io.EOF) && last != nil:
 		return fmt.Errorf("the job has ended: operation %d was %v", last.Op.Op, last.Op.State)
@@ -123,7 +123,7 @@ func resize(ctx context.Context, tty terminal, args []string) error {
 }
 
 // outcome prints how an operation has ended, or how far it is.
-func outcome(out io.Writer, r *control.OpReport, job string) error {
+func outcome(out io.Writer, r *protocol.OpReport, job string) error {
 	switch s := r.Op.State; {
 	case s == change.Done || s == change.Committed:
 		fmt.Fprintf(out, "%s: %s, committed (operation %d)\n", inputs(r), sizes(r), r.Op.Op)
@@ -142,7 +142,7 @@ func outcome(out io.Writer, r *control.OpReport, job string) error {
 }
 
 // why says why an operation has not happened.
-func why(o *control.OpBody) string {
+func why(o *protocol.OpBody) string {
 	if o.Text == "" {
 		return "no reason given"
 	}
@@ -150,22 +150,22 @@ func why(o *control.OpBody) string {
 }
 
 // advice says what to do about a refusal.
-func advice(o *control.OpBody) string {
+func advice(o *protocol.OpBody) string {
 	switch o.Why {
-	case control.WhyNoWatch:
+	case protocol.WhyNoWatch:
 		return "\nEach process of the set must call sessions.Watch, and Check in its loop: see docs/sessions.md."
-	case control.WhyUnwatched:
+	case protocol.WhyUnwatched:
 		return "\nA process has closed its watch, or is about to end: the set takes no more changes."
-	case control.WhyTooMany:
+	case protocol.WhyTooMany:
 		return "\n`gompirun --min`, `--max` and `--slots` say how many there may be."
-	case control.WhyDeadline:
+	case protocol.WhyDeadline:
 		return "\n`gompirun --resize-timeout` and `--commit-timeout` say how long a job may take to adopt a change; gompictl stacks JOB shows what its processes do."
 	}
 	return ""
 }
 
 // inputs names the sets that change.
-func inputs(r *control.OpReport) string {
+func inputs(r *protocol.OpReport) string {
 	var names []string
 	for _, s := range r.Inputs {
 		names = append(names, s.Name)
@@ -177,7 +177,7 @@ func inputs(r *control.OpReport) string {
 }
 
 // sizes is what becomes of the number of processes.
-func sizes(r *control.OpReport) string {
+func sizes(r *protocol.OpReport) string {
 	switch {
 	case r.After > 0:
 		return fmt.Sprintf("%d -> %d processes", r.Before, r.After)
@@ -194,7 +194,7 @@ type phase struct {
 	note string
 }
 
-func phasesOf(r *control.OpReport) []phase {
+func phasesOf(r *protocol.OpReport) []phase {
 	t := &r.Op.Times
 	all := []phase{{name: "granted", at: t.Granted}}
 	if r.Joins > 0 {
@@ -225,7 +225,7 @@ func counted(n int, one, several string) string {
 }
 
 // phases prints when an operation came how far.
-func phases(out io.Writer, r *control.OpReport) error {
+func phases(out io.Writer, r *protocol.OpReport) error {
 	var b strings.Builder
 	for _, p := range phasesOf(r) {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-8s%13s   %s", p.name, msec(p.at), p.note), " ") + "\n")
@@ -244,7 +244,7 @@ func msec(d time.Duration) string {
 
 // follow shows on a terminal how far an operation is, until ask returns; last is the
 // latest that was said of it.
-func follow(progress io.Writer, ask func(news func(*control.OpReport)) error) (last *control.OpReport, err error) {
+func follow(progress io.Writer, ask func(news func(*protocol.OpReport)) error) (last *protocol.OpReport, err error) {
 	var mu sync.Mutex
 	show := func() {}
 	if progress != nil {
@@ -276,7 +276,7 @@ func follow(progress io.Writer, ask func(news func(*control.OpReport)) error) (l
 			fmt.Fprint(progress, "\r\x1b[K")
 		}()
 	}
-	err = ask(func(r *control.OpReport) {
+	err = ask(func(r *protocol.OpReport) {
 		mu.Lock()
 		defer mu.Unlock()
 		last = r
@@ -286,7 +286,7 @@ func follow(progress io.Writer, ask func(news func(*control.OpReport)) error) (l
 }
 
 // line is the state of an operation on one line.
-func line(r *control.OpReport, since time.Duration) string {
+func line(r *protocol.OpReport, since time.Duration) string {
 	text := fmt.Sprintf("%s: %s, %v", inputs(r), sizes(r), r.Op.State)
 	if !r.Op.State.Known() {
 		return fmt.Sprintf("%s (%.1f s)", text, since.Seconds())

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 func TestAskedFor(t *testing.T) {
-	for args, want := range map[string]control.Resize{
+	for args, want := range map[string]protocol.Resize{
 		"j +4":                   {By: 4},
 		"j -4":                   {By: -4},
 		"j =8 --detach":          {To: 8, Detach: true},
@@ -33,12 +33,12 @@ func TestAskedFor(t *testing.T) {
 }
 
 // grown is an operation that is done.
-func grown() *control.OpReport {
-	return &control.OpReport{
-		Op: control.OpBody{Op: 3, State: change.Done, Iteration: 119, Times: control.OpTimes{
+func grown() *protocol.OpReport {
+	return &protocol.OpReport{
+		Op: protocol.OpBody{Op: 3, State: change.Done, Iteration: 119, Times: protocol.OpTimes{
 			Asked: time.Now(), Granted: 100 * time.Microsecond, Ordered: 200 * time.Microsecond,
 			Ready: 15 * time.Millisecond, Adopted: 25 * time.Millisecond, Decided: 26 * time.Millisecond, Gone: 26 * time.Millisecond}},
-		Kind: change.Grow, Inputs: []control.SetName{{Number: 4, Name: "gompi://job/4"}}, Before: 4, After: 6, Joins: 2,
+		Kind: change.Grow, Inputs: []protocol.SetName{{Number: 4, Name: "gompi://job/4"}}, Before: 4, After: 6, Joins: 2,
 	}
 }
 
@@ -78,12 +78,12 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("detached: %q, %v", out.String(), err)
 	}
 
-	r.Op.State, r.Op.Why, r.Op.Text = change.Refused, control.WhyNoWatch, change.ErrNoWatch.Error()
+	r.Op.State, r.Op.Why, r.Op.Text = change.Refused, protocol.WhyNoWatch, change.ErrNoWatch.Error()
 	if err := outcome(io.Discard, r, "ab"); err == nil || !strings.Contains(err.Error(), "gompi://job/4 is as it was: refused: nobody can follow") || !strings.Contains(err.Error(), "docs/sessions.md") {
 		t.Errorf("refused: %v", err)
 	}
 	out.Reset()
-	r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, control.WhyDied, "a process of the change died"
+	r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, protocol.WhyDied, "a process of the change died"
 	if err := outcome(&out, r, "ab"); err == nil || !strings.Contains(err.Error(), "rolled back: a process of the change died") || !strings.Contains(out.String(), "decided       26.0 ms   rolled back") {
 		t.Errorf("rolled back: %v\n%s", err, out.String())
 	}
@@ -119,7 +119,7 @@ func TestListOps(t *testing.T) {
 		r := grown()
 		r.COL = bytes
 		var out strings.Builder
-		if err := listOps(&out, []control.OpReport{*r}); err != nil {
+		if err := listOps(&out, []protocol.OpReport{*r}); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")
@@ -134,7 +134,7 @@ func TestListOps(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	bad := errors.New("bad")
-	last, err := follow(&out, func(news func(*control.OpReport)) error {
+	last, err := follow(&out, func(news func(*protocol.OpReport)) error {
 		r := grown()
 		r.Op.State, r.Waits = change.Launching, "1 of 2 newcomers"
 		news(r)
@@ -151,11 +151,11 @@ func TestProgress(t *testing.T) {
 }
 
 // family is a set, another that is made of it, and one that may come of both.
-func family() []control.SetReport {
-	return []control.SetReport{
-		{Set: control.SetName{Number: 1, Name: "gompi://job/1"}, Names: []string{`app://<"a">`}, Size: 4, Living: 4, Watched: 4},
-		{Set: control.SetName{Number: 2, Name: "gompi://job/2"}, Size: 1, Living: 1, Made: "grow", Op: 3, Of: []uint32{1, 99}},
-		{Set: control.SetName{Number: 7, Name: "gompi://job/7"}, Size: 5, Living: 4, Watched: 2, Main: true, Made: "union", Of: []uint32{1, 2}, Pending: true},
+func family() []protocol.SetReport {
+	return []protocol.SetReport{
+		{Set: protocol.SetName{Number: 1, Name: "gompi://job/1"}, Names: []string{`app://<"a">`}, Size: 4, Living: 4, Watched: 4},
+		{Set: protocol.SetName{Number: 2, Name: "gompi://job/2"}, Size: 1, Living: 1, Made: "grow", Op: 3, Of: []uint32{1, 99}},
+		{Set: protocol.SetName{Number: 7, Name: "gompi://job/7"}, Size: 5, Living: 4, Watched: 2, Main: true, Made: "union", Of: []uint32{1, 2}, Pending: true},
 	}
 }
 

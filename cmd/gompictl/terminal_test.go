@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/testlab"
+	"gompi/internal/test/testlab"
 )
 
 // screenText is what a program has written to its terminal.

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/client"
+	"gompi/internal/control/protocol"
 	"gompi/internal/top"
 	"gompi/internal/top/screen"
 )
@@ -186,7 +186,7 @@ func (w *watched) why(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	jobs, other := client.Jobs()
-	if other == nil && !slices.ContainsFunc(jobs, func(j client.JobAddr) bool { return j.Job == w.job.Job }) || errors.Is(err, io.EOF) || errors.Is(err, control.ErrEnding) {
+	if other == nil && !slices.ContainsFunc(jobs, func(j client.JobAddr) bool { return j.Job == w.job.Job }) || errors.Is(err, io.EOF) || errors.Is(err, protocol.ErrEnding) {
 		return errEnded
 	}
 	return errors.New(unanswered(err))
@@ -271,14 +271,14 @@ func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- to
 }
 
 // further reports whether operations have come, or to other states.
-func further(before, now []control.OpReport) bool {
-	return !slices.EqualFunc(before, now, func(a, b control.OpReport) bool {
+func further(before, now []protocol.OpReport) bool {
+	return !slices.EqualFunc(before, now, func(a, b protocol.OpReport) bool {
 		return a.Op.Op == b.Op.Op && a.Op.State == b.Op.State && a.Waits == b.Waits
 	})
 }
 
 // changeLine is a change in one line.
-func changeLine(r *control.OpReport) string {
+func changeLine(r *protocol.OpReport) string {
 	text := fmt.Sprintf("%s change %d: %v %s: %s, %v", asked(r), r.Op.Op, r.Kind, inputs(r), sizes(r), r.Op.State)
 	switch why := reason(r); {
 	case why != "-":

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 // Where nobody looks on, a table is written once, with rates.
@@ -80,7 +80,7 @@ func TestTopEndsUnanswered(t *testing.T) {
 // mute is a job that answers nobody; with a backlog of 0 there is no room to wait in.
 func mute(t *testing.T, backlog int) (job string) {
 	id := wire.JobID(uint64(os.Getpid())<<8 | 0x80 | uint64(backlog))
-	addr := &unix.SockaddrUnix{Name: control.Address(id, 0)}
+	addr := &unix.SockaddrUnix{Name: protocol.Address(id, 0)}
 	open := func() int {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {

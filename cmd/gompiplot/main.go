@@ -16,7 +16,7 @@ import (
 
 	"gompi/bench/plot"
 	"gompi/bench/report"
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 )
 
 const usage = `usage: gompiplot page [flags] FILE...    an HTML page with plots, from what ` + "`gompibench NAME --json`" + ` wrote

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 )
 
 func TestPage(t *testing.T) {

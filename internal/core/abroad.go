@@ -12,10 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 	"gompi/transport"
 )
 
@@ -107,9 +107,9 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 	if err := p.reachable(); err != nil {
 		return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: fmt.Errorf("job %016x: %w", uint64(job), err)}
 	}
-	var b control.ValueBody
-	switch err := p.Control.Ask(ctx, &control.Abroad{Kind: control.KindAbroad, Job: job}, &b); {
-	case errors.Is(err, control.ErrNotFound):
+	var b protocol.ValueBody
+	switch err := p.Control.Ask(ctx, &protocol.Abroad{Kind: protocol.KindAbroad, Job: job}, &b); {
+	case errors.Is(err, protocol.ErrNotFound):
 		return nil
 	case err != nil:
 		return Refusal(ctx, fault.Port, err)
@@ -117,7 +117,7 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 		return wrong(fault.Port, "a secret of %d bytes", len(b.Val))
 	}
 	p.abroad.learn(job, [32]byte(b.Val))
-	if err := p.Control.Tell(&control.Abroad{Kind: control.KindReachable, Job: job}); err != nil {
+	if err := p.Control.Tell(&protocol.Abroad{Kind: protocol.KindReachable, Job: job}); err != nil {
 		return Refusal(ctx, fault.Port, err)
 	}
 	return nil

@@ -6,13 +6,13 @@ import (
 	"context"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/dtype"
+	"gompi/internal/data/kernel"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/kernel"
-	"gompi/internal/wire"
 )
 
 // Agreed is what processes have agreed on for a communicator to be made: its
@@ -20,7 +20,7 @@ import (
 // communicator has a part in it, Op and ID are all: an id that the launcher has
 // told with a process set, say.
 type Agreed struct {
-	Op calls.Name // which makes the communicator
+	Op fault.Call // which makes the communicator
 	ID wire.ContextID
 
 	// by is the communicator whose ranks have agreed, nil: none. block is the place
@@ -80,7 +80,7 @@ func (c *Comm) Offer() uint64 {
 func (c *Comm) OfferID() uint64 { return c.serial(1) }
 
 // AgreeOn is the context that rank 0 has offered.
-func (c *Comm) AgreeOn(op calls.Name, offer uint64) (Agreed, *fault.Fault) {
+func (c *Comm) AgreeOn(op fault.Call, offer uint64) (Agreed, *fault.Fault) {
 	own := uint32(0)
 	if c.Rank == 0 {
 		own = blockIn(offer)
@@ -89,7 +89,7 @@ func (c *Comm) AgreeOn(op calls.Name, offer uint64) (Agreed, *fault.Fault) {
 }
 
 // agreeOn is AgreeOn on a rank that has offered a block of its own.
-func (c *Comm) agreeOn(op calls.Name, offer uint64, own uint32) (Agreed, *fault.Fault) {
+func (c *Comm) agreeOn(op fault.Call, offer uint64, own uint32) (Agreed, *fault.Fault) {
 	a := Agreed{Op: op, by: c, giver: c.Ctx.Members.At(0), block: blockIn(offer), own: own}
 	var f *fault.Fault
 	if a.ID, f = contextOf(a.giver, offer&(1<<blockBits-1)); f != nil {
@@ -128,7 +128,7 @@ func (a *Agreed) Decline() {
 
 // Agree makes all ranks of c agree on a context for a communicator of its kind.
 // Collective over c.
-func (c *Comm) Agree(op calls.Name, user context.Context) (Agreed, *fault.Fault) {
+func (c *Comm) Agree(op fault.Call, user context.Context) (Agreed, *fault.Fault) {
 	u := c.whole()
 	offer := []uint64{u.serial(c.serials())}
 	told := u.telling(op, user, 0, buffer.Words(offer))
@@ -149,7 +149,7 @@ func (c *Comm) agreed(a Agreed, f *fault.Fault) (Agreed, *fault.Fault) {
 
 // Agreement is an Agree under way.
 type Agreement struct {
-	op    calls.Name
+	op    fault.Call
 	c     *Comm
 	offer [1]uint64
 	told  engine.Handle
@@ -157,7 +157,7 @@ type Agreement struct {
 }
 
 // StartAgree starts an Agree.
-func (c *Comm) StartAgree(op calls.Name, user context.Context) *Agreement {
+func (c *Comm) StartAgree(op fault.Call, user context.Context) *Agreement {
 	u := c.whole()
 	x := &Agreement{op: op, c: c}
 	if c.Both == nil {
@@ -186,7 +186,7 @@ func (x *Agreement) Wait() (Agreed, *fault.Fault) {
 
 // AgreeWith is Agree of an intracommunicator whose ranks reduce words in the same
 // exchange, of which the first is Agree's own: 0.
-func (c *Comm) AgreeWith(op calls.Name, user context.Context, words []uint64, by kernel.Op) (Agreed, *fault.Fault) {
+func (c *Comm) AgreeWith(op fault.Call, user context.Context, words []uint64, by kernel.Op) (Agreed, *fault.Fault) {
 	words[0] = c.serial(1)
 	a := c.exchange(op, user, collectives.OpAllreduce)
 	a.In, a.Out = buffer.Words(words), buffer.Words(words)
@@ -210,7 +210,7 @@ type Choice struct {
 // Choices exchanges the colors and keys of all ranks, with a context for
 // communicators of the kind of c, and the blocks of those that offer one, of the
 // memory of all. The low group of an intercommunicator comes first. Collective over c.
-func (c *Comm) Choices(op calls.Name, user context.Context, color, key int, offers bool) ([]Choice, Agreed, *fault.Fault) {
+func (c *Comm) Choices(op fault.Call, user context.Context, color, key int, offers bool) ([]Choice, Agreed, *fault.Fault) {
 	u := c.whole()
 	words := make([]uint64, 3*u.Size)
 	mine := words[3*u.Rank:][:3]
@@ -240,14 +240,14 @@ func (a *Agreed) Lend(all []Choice, rank int) {
 }
 
 // exchange is a collective call of words among all ranks, a part of op.
-func (c *Comm) exchange(op calls.Name, user context.Context, kind collectives.Op) engine.CollArgs {
+func (c *Comm) exchange(op fault.Call, user context.Context, kind collectives.Op) engine.CollArgs {
 	a := engine.CollArgs{Op: op, User: user}
 	a.Args, a.Unit = c.args(kind), dtype.Word.Size
 	return a
 }
 
 // telling is a broadcast of rank root.
-func (c *Comm) telling(op calls.Name, user context.Context, root int, b buffer.Buf) engine.CollArgs {
+func (c *Comm) telling(op fault.Call, user context.Context, root int, b buffer.Buf) engine.CollArgs {
 	a := c.exchange(op, user, collectives.OpBcast)
 	a.Out, a.Unit = b, b.Type.Size
 	a.Args.Root, a.Args.Count = root, b.Count()

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/group"
-	"gompi/internal/kernel"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/kernel"
 )
 
 const opTest = "Test"

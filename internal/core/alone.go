@@ -9,9 +9,9 @@ import (
 	"os"
 	"sync"
 
-	"gompi/internal/control"
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/segment"
 )
 
 // Launched reports whether the process has a launcher, whose job it joins once.
@@ -27,7 +27,7 @@ type alone struct {
 	next   uint32
 	store  map[string][]byte
 	sets   map[uint32]*aloneSet
-	pongs  chan control.Event
+	pongs  chan protocol.Event
 	closed chan struct{}
 	once   sync.Once
 }
@@ -36,7 +36,7 @@ func newAlone(world wire.Set) *alone {
 	return &alone{
 		world: world, next: world.Number + 1, store: map[string][]byte{},
 		sets:  map[uint32]*aloneSet{world.Number: {vals: map[string][]byte{}}},
-		pongs: make(chan control.Event), closed: make(chan struct{}),
+		pongs: make(chan protocol.Event), closed: make(chan struct{}),
 	}
 }
 
@@ -59,7 +59,7 @@ func (a *alone) Cut(wire.ProcID, string) error { return nil }
 func (a *alone) Ping(p wire.ProcID, id uint64) error {
 	go func() {
 		select {
-		case a.pongs <- control.Event{Kind: control.EvPong, Proc: p, ID: id}:
+		case a.pongs <- protocol.Event{Kind: protocol.EvPong, Proc: p, ID: id}:
 		case <-a.closed:
 		}
 	}()
@@ -80,7 +80,7 @@ func (a *alone) DefineSet(m wire.Members) (wire.Set, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n, _ := a.add()
-	return wire.Set{URI: control.SetURI(a.world.Members.At(0).Job, n), Number: n, Members: m}, nil
+	return wire.Set{URI: protocol.SetURI(a.world.Members.At(0).Job, n), Number: n, Members: m}, nil
 }
 
 func (a *alone) ReleaseSet(n uint32) error {
@@ -119,8 +119,8 @@ func (a *alone) Delete(key string) error {
 	return nil
 }
 
-func (a *alone) SpawnAll(context.Context, *control.Spawn) (control.SpawnBody, error) {
-	return control.SpawnBody{}, errAlone
+func (a *alone) SpawnAll(context.Context, *protocol.Spawn) (protocol.SpawnBody, error) {
+	return protocol.SpawnBody{}, errAlone
 }
 
 func (a *alone) Abort(code int, _ string) error {
@@ -130,35 +130,35 @@ func (a *alone) Abort(code int, _ string) error {
 
 // AskFiles answers who watches the only set: the page is the caller's own, as is memory of
 // the host.
-func (a *alone) AskFiles(_ context.Context, m, body control.Message) ([control.FrameFDs]int, error) {
-	none := [control.FrameFDs]int{-1, -1}
+func (a *alone) AskFiles(_ context.Context, m, body protocol.Message) ([protocol.FrameFDs]int, error) {
+	none := [protocol.FrameFDs]int{-1, -1}
 	switch m := m.(type) {
-	case *control.Follow:
-		*body.(*control.FollowBody) = control.FollowBody{Members: 1}
+	case *protocol.Follow:
+		*body.(*protocol.FollowBody) = protocol.FollowBody{Members: 1}
 		return none, nil
-	case *control.Memory:
+	case *protocol.Memory:
 		fd, n, err := segment.CreateArena(m.Bytes)
 		if err != nil {
 			return none, err
 		}
-		*body.(*control.MemoryBody) = control.MemoryBody{Name: m.Name, Bytes: n}
-		return [control.FrameFDs]int{fd, -1}, nil
+		*body.(*protocol.MemoryBody) = protocol.MemoryBody{Name: m.Name, Bytes: n}
+		return [protocol.FrameFDs]int{fd, -1}, nil
 	}
 	return none, errAlone
 }
 
 func (a *alone) Finalize() error { return nil }
 
-func (a *alone) Next() (control.Event, error) {
+func (a *alone) Next() (protocol.Event, error) {
 	select {
 	case ev := <-a.pongs:
 		return ev, nil
 	case <-a.closed:
-		return control.Event{}, errAlone
+		return protocol.Event{}, errAlone
 	}
 }
 
-func (a *alone) Stacks(control.Stacks) error { return nil }
+func (a *alone) Stacks(protocol.Stacks) error { return nil }
 
 func (a *alone) Close() error {
 	a.once.Do(func() { close(a.closed) })

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 // Process sets of a process that nobody launched: each is its world under another
@@ -21,59 +21,59 @@ type aloneSet struct {
 	holds int
 	names []string
 	vals  map[string][]byte
-	had   control.Had
+	had   protocol.Had
 }
 
 // Ask answers what the head would say of sets.
-func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
+func (a *alone) Ask(ctx context.Context, m, body protocol.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch m := m.(type) {
-	case *control.Empty: // idle or busy, which interests nobody
+	case *protocol.Empty: // idle or busy, which interests nobody
 		return nil
-	case *control.Text:
+	case *protocol.Text:
 		n, err := a.number(m.Text)
 		if err != nil {
 			return err
 		}
 		a.sets[n].holds++ // until Release
 		return a.describe(n, m.Text, body)
-	case *control.Set:
-		return a.describe(m.Number, control.SetURI(a.world.Members.At(0).Job, m.Number), body)
-	case *control.News:
-		*body.(*control.NewsBody) = control.NewsBody{Next: m.Since}
+	case *protocol.Set:
+		return a.describe(m.Number, protocol.SetURI(a.world.Members.At(0).Job, m.Number), body)
+	case *protocol.News:
+		*body.(*protocol.NewsBody) = protocol.NewsBody{Next: m.Since}
 		return nil
-	case *control.Algebra:
-		return a.algebra(m, body.(*control.SetsBody))
-	case *control.Submit:
-		*body.(*control.OpBody) = control.OpBody{State: change.Refused, Why: control.WhyOther, Text: "nobody starts processes: start the program with gompirun"}
+	case *protocol.Algebra:
+		return a.algebra(m, body.(*protocol.SetsBody))
+	case *protocol.Submit:
+		*body.(*protocol.OpBody) = protocol.OpBody{State: change.Refused, Why: protocol.WhyOther, Text: "nobody starts processes: start the program with gompirun"}
 		return nil
-	case *control.SetPut:
+	case *protocol.SetPut:
 		s := a.sets[m.Set]
 		if s == nil {
 			return a.gone(m.Set)
 		}
 		s.vals[m.Put.Key] = append([]byte{}, m.Put.Val...)
 		return nil
-	case *control.SetGet:
+	case *protocol.SetGet:
 		s := a.sets[m.Set]
 		if s == nil {
 			return a.gone(m.Set)
 		}
-		b := body.(*control.ValuesBody)
+		b := body.(*protocol.ValuesBody)
 		for _, k := range m.Keys {
 			v, ok := s.vals[k]
 			if !ok && m.Wait {
 				return fmt.Errorf("key %q: %w", k, errAlone) // nobody else can put it
 			}
-			b.Values = append(b.Values, control.Value{There: ok, Val: v})
+			b.Values = append(b.Values, protocol.Value{There: ok, Val: v})
 		}
 		return nil
 	}
 	return errAlone
 }
 
-func (*alone) gone(n uint32) error { return control.NotFound("process set %d: %v", n, errAlone) }
+func (*alone) gone(n uint32) error { return protocol.NotFound("process set %d: %v", n, errAlone) }
 
 // add makes a set that is held once.
 func (a *alone) add() (n uint32, s *aloneSet) {
@@ -95,23 +95,23 @@ func (a *alone) release(n uint32) {
 // number finds a set by its name.
 func (a *alone) number(name string) (uint32, error) {
 	switch name {
-	case control.WorldURI, control.SelfURI, control.MainURI:
+	case protocol.WorldURI, protocol.SelfURI, protocol.MainURI:
 		return a.world.Number, nil
 	}
 	for n, s := range a.sets {
-		if slices.Contains(s.names, name) || name == control.SetURI(a.world.Members.At(0).Job, n) {
+		if slices.Contains(s.names, name) || name == protocol.SetURI(a.world.Members.At(0).Job, n) {
 			return n, nil
 		}
 	}
-	return 0, control.NotFound("process set %q: %v", name, errAlone)
+	return 0, protocol.NotFound("process set %q: %v", name, errAlone)
 }
 
-func (a *alone) describe(n uint32, uri string, body control.Message) error {
+func (a *alone) describe(n uint32, uri string, body protocol.Message) error {
 	s := a.sets[n]
 	if s == nil {
 		return a.gone(n)
 	}
-	b := body.(*control.DescribeBody)
+	b := body.(*protocol.DescribeBody)
 	b.Set = wire.Set{URI: uri, Number: n, Members: a.world.Members}
 	if b.Had = s.had; n == a.world.Number {
 		b.Had.Opened = max(b.Had.Opened, 1)
@@ -120,9 +120,9 @@ func (a *alone) describe(n uint32, uri string, body control.Message) error {
 }
 
 // algebra makes sets of none or of one process.
-func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
+func (a *alone) algebra(m *protocol.Algebra, b *protocol.SetsBody) error {
 	if len(m.In) == 0 {
-		return control.Refused("no process set to make others of")
+		return protocol.Refused("no process set to make others of")
 	}
 	first, other, all := m.In[0] != 0, false, true
 	for _, n := range m.In[1:] {
@@ -130,13 +130,13 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 	}
 	has := []bool{first}
 	switch m.Do {
-	case control.Union:
+	case protocol.Union:
 		has[0] = first || other
-	case control.Difference:
+	case protocol.Difference:
 		has[0] = first && !other
-	case control.Intersection:
+	case protocol.Intersection:
 		has[0] = first && all
-	case control.Split:
+	case protocol.Split:
 		has = nil
 		total := uint32(0)
 		for _, n := range m.Sizes {
@@ -144,17 +144,17 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 			total += n
 		}
 		if (total == 1) != first || total > 1 || len(m.In) > 1 {
-			return control.Refused("parts of %d processes together of a set of at most 1", total)
+			return protocol.Refused("parts of %d processes together of a set of at most 1", total)
 		}
 	}
 	for i, has := range has {
-		s := control.SetName{Name: control.EmptyURI}
+		s := protocol.SetName{Name: protocol.EmptyURI}
 		if has {
-			s = control.SetName{Number: a.next, Name: control.SetURI(a.world.Members.At(0).Job, a.next)}
+			s = protocol.SetName{Number: a.next, Name: protocol.SetURI(a.world.Members.At(0).Job, a.next)}
 			if i < len(m.Names) && m.Names[i] != "" {
-				s.Name = control.AppScheme + strings.TrimPrefix(m.Names[i], control.AppScheme)
+				s.Name = protocol.AppScheme + strings.TrimPrefix(m.Names[i], protocol.AppScheme)
 				if _, err := a.number(s.Name); err == nil {
-					return control.Refused("the name %q is taken", s.Name)
+					return protocol.Refused("the name %q is taken", s.Name)
 				}
 			}
 			_, made := a.add()
@@ -166,14 +166,14 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 }
 
 // Say has nobody who would want to know.
-func (a *alone) Say(control.Message) error { return nil }
+func (a *alone) Say(protocol.Message) error { return nil }
 
 // Tell hears what it has had of a set, and that it holds it no more.
-func (a *alone) Tell(m control.Message) error {
+func (a *alone) Tell(m protocol.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m, ok := m.(*control.Release); ok {
-		if s := a.sets[m.Number]; s != nil && m.Had != (control.Had{}) {
+	if m, ok := m.(*protocol.Release); ok {
+		if s := a.sets[m.Number]; s != nil && m.Had != (protocol.Had{}) {
 			s.had = m.Had
 		}
 		a.release(m.Number)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 )
 
 // A set of a process that nobody launched lives while it is held, as one of the head
@@ -15,33 +15,33 @@ import (
 func TestAloneSetsEnd(t *testing.T) {
 	world := wire.Set{Number: 3, Members: wire.MembersOf(wire.ProcID{Job: 5})}
 	a := newAlone(world)
-	ask := func(m, body control.Message) error { return a.Ask(t.Context(), m, body) }
-	m := control.Algebra{Do: control.Union, In: []uint32{world.Number}, Names: []string{"me"}}
+	ask := func(m, body protocol.Message) error { return a.Ask(t.Context(), m, body) }
+	m := protocol.Algebra{Do: protocol.Union, In: []uint32{world.Number}, Names: []string{"me"}}
 	for range 1000 {
-		var b control.SetsBody
+		var b protocol.SetsBody
 		if err := ask(&m, &b); err != nil {
 			t.Fatal(err)
 		}
 		n := b.Sets[0].Number
-		if err := ask(&m, &control.SetsBody{}); err == nil {
+		if err := ask(&m, &protocol.SetsBody{}); err == nil {
 			t.Fatal("a name that is taken is given again")
 		}
-		var d control.DescribeBody
-		if err := ask(&control.Text{Kind: control.KindLookup, Text: "app://me"}, &d); err != nil || d.Set.Number != n {
+		var d protocol.DescribeBody
+		if err := ask(&protocol.Text{Kind: protocol.KindLookup, Text: "app://me"}, &d); err != nil || d.Set.Number != n {
 			t.Fatalf("app://me is %d: %v", d.Set.Number, err)
 		}
-		if err := ask(&control.SetPut{Set: n, Put: control.Put{Key: "k", Val: []byte("v")}}, nil); err != nil {
+		if err := ask(&protocol.SetPut{Set: n, Put: protocol.Put{Key: "k", Val: []byte("v")}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		a.Tell(&control.Release{Number: n, Had: control.Had{Opened: 2}}) // that of algebra
-		if err := ask(&control.Set{Kind: control.KindDescribe, Number: n}, &d); err != nil || d.Had.Opened != 2 {
+		a.Tell(&protocol.Release{Number: n, Had: protocol.Had{Opened: 2}}) // that of algebra
+		if err := ask(&protocol.Set{Kind: protocol.KindDescribe, Number: n}, &d); err != nil || d.Had.Opened != 2 {
 			t.Fatalf("a set that is held has %+v: %v", d.Had, err)
 		}
-		a.Tell(&control.Release{Number: n}) // that of the lookup
-		if err := ask(&control.Set{Kind: control.KindDescribe, Number: n}, &d); !errors.Is(err, control.ErrNotFound) {
+		a.Tell(&protocol.Release{Number: n}) // that of the lookup
+		if err := ask(&protocol.Set{Kind: protocol.KindDescribe, Number: n}, &d); !errors.Is(err, protocol.ErrNotFound) {
 			t.Fatalf("a set that nobody holds: %v", err)
 		}
-		if err := ask(&control.SetGet{Set: n, Keys: []string{"k"}}, &control.ValuesBody{}); !errors.Is(err, control.ErrNotFound) {
+		if err := ask(&protocol.SetGet{Set: n, Keys: []string{"k"}}, &protocol.ValuesBody{}); !errors.Is(err, protocol.ErrNotFound) {
 			t.Fatalf("values of a set that nobody holds: %v", err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestAloneSetsEnd(t *testing.T) {
 	}
 	a.ReleaseSet(s.Number)
 	a.ReleaseSet(world.Number) // which stays
-	if _, err := a.number(control.WorldURI); err != nil || len(a.sets) != 1 {
+	if _, err := a.number(protocol.WorldURI); err != nil || len(a.sets) != 1 {
 		t.Errorf("%d sets are left: %v", len(a.sets), err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/rollcall"
+	"gompi/internal/control/callreg"
 )
 
 // maxAtWork bounds the calls that a process is said to be at work in.
@@ -18,14 +18,14 @@ const maxAtWork = 16
 // atWork finds in a dump of all goroutines the calls of the library in which the
 // process computes, or runs a function of the program: they wait for nobody, so the
 // roll call, in which waits are, does not have them.
-func atWork(dump []byte, waits []rollcall.Entry) (list []rollcall.Entry) {
+func atWork(dump []byte, waits []callreg.Entry) (list []callreg.Entry) {
 	now := time.Now()
 	for g := range bytes.SplitSeq(bytes.TrimSpace(dump), []byte("\n\n")) {
 		op, caller := callIn(string(g), waits)
 		if op == "" {
 			continue
 		}
-		list = append(list, rollcall.Entry{Op: op[:min(len(op), rollcall.MaxOp)], Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: now, Caller: caller, Running: true})
+		list = append(list, callreg.Entry{Op: op[:min(len(op), callreg.MaxOp)], Peer: callreg.NoPeer, Tag: callreg.NoTag, Since: now, Caller: caller, Running: true})
 		if len(list) == maxAtWork {
 			break
 		}
@@ -35,7 +35,7 @@ func atWork(dump []byte, waits []rollcall.Entry) (list []rollcall.Entry) {
 
 // callIn is the innermost call of the library on a goroutine's stack and where the
 // program made it; "": there is none, or the goroutine waits.
-func callIn(stack string, waits []rollcall.Entry) (op, caller string) {
+func callIn(stack string, waits []callreg.Entry) (op, caller string) {
 	head, frames, _ := strings.Cut(stack, "\n")
 	lines := strings.Split(frames, "\n")
 	_, state, _ := strings.Cut(head, "[")
@@ -44,7 +44,7 @@ func callIn(stack string, waits []rollcall.Entry) (op, caller string) {
 	}
 	for i := 0; i+3 < len(lines) && !strings.HasPrefix(lines[i+2], "created by "); i += 2 {
 		at := place(lines[i+2], lines[i+3])
-		if slices.ContainsFunc(waits, func(e rollcall.Entry) bool { return e.Caller == at }) {
+		if slices.ContainsFunc(waits, func(e callreg.Entry) bool { return e.Caller == at }) {
 			return "", "" // this is the goroutine that waits there
 		}
 		if op == "" && strings.HasPrefix(lines[i], "gompi/") && ownFrame(lines[i]) && !ownFrame(lines[i+2]) {

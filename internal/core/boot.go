@@ -8,12 +8,12 @@ import (
 	"runtime"
 
 	"gompi/collectives/selection"
-	"gompi/internal/control"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/knob"
-	"gompi/internal/rollcall"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 
@@ -28,17 +28,17 @@ type Control interface {
 	Put(key string, val []byte) error
 	Get(ctx context.Context, key string, wait bool) ([]byte, error)
 	Delete(key string) error
-	SpawnAll(ctx context.Context, m *control.Spawn) (control.SpawnBody, error)
+	SpawnAll(ctx context.Context, m *protocol.Spawn) (protocol.SpawnBody, error)
 	Abort(code int, msg string) error
 	Finalize() error
-	Next() (control.Event, error)
-	Stacks(m control.Stacks) error
+	Next() (protocol.Event, error)
+	Stacks(m protocol.Stacks) error
 	// Ask, AskFiles, Tell and Say say what has no method of its own: process sets and
 	// their changes, and the end of the process.
-	Ask(ctx context.Context, m, body control.Message) error
-	AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error)
-	Tell(m control.Message) error
-	Say(m control.Message) error
+	Ask(ctx context.Context, m, body protocol.Message) error
+	AskFiles(ctx context.Context, m, body protocol.Message) (fds [protocol.FrameFDs]int, err error)
+	Tell(m protocol.Message) error
+	Say(m protocol.Message) error
 	Close() error
 }
 
@@ -46,11 +46,11 @@ type Control interface {
 // that are goroutines.
 type Boot struct {
 	Control    Control
-	Welcome    *control.Welcome
+	Welcome    *protocol.Welcome
 	Transports []transport.Transport
 	Sleeper    wait.Sleeper
 	Policy     wait.Policy
-	Book       *rollcall.Book
+	Book       *callreg.Book
 	SayLeft    func(line string) // says what GOMPI_CHECK finds left at the end; nil: it goes to standard error
 	Calls      *CallTable        // with which the calls of ranks are compared; nil: they are not
 	// Lost is called when the control plane is lost or the job is being
@@ -64,7 +64,7 @@ type Boot struct {
 func (b *Boot) Setting(name string) string { return b.Welcome.Settings[name] }
 
 // Number reads a knob that is a number, 0 if unset.
-func (b *Boot) Number(r knob.Range) (int64, error) {
+func (b *Boot) Number(r settings.Range) (int64, error) {
 	n, err := r.Setting(b.Setting, 0)
 	if err != nil {
 		return 0, fmt.Errorf("gompi: %w", err)
@@ -88,7 +88,7 @@ func (b *Boot) Table() (*selection.Table, error) {
 // shared is how an OS process waits that is one of so many on its host.
 func (b *Boot) fromWhole(local int) wait.Policy {
 	p := wait.ForOS(local, b.Welcome.UsableCPUs)
-	if n, err := b.Number(knob.Spin); err == nil && n > 0 {
+	if n, err := b.Number(settings.Spin); err == nil && n > 0 {
 		p.Spin = int(n)
 	}
 	// This one may be bound to a single CPU.
@@ -99,7 +99,7 @@ func (b *Boot) fromWhole(local int) wait.Policy {
 
 // Joined says how this process waits from now on, as so many are on the host; false:
 // as before, it is a goroutine.
-func (b *Boot) Joined(ev control.Event) (wait.Policy, bool) {
+func (b *Boot) Joined(ev protocol.Event) (wait.Policy, bool) {
 	if !b.Policy.OS {
 		return wait.Policy{}, false
 	}

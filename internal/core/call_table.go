@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"gompi/collectives"
-	"gompi/internal/calls"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // CallTable compares the collective calls of ranks that are goroutines of one process:
@@ -42,7 +42,7 @@ type seenCall struct {
 // callShape is in what ranks must agree.
 type callShape struct {
 	op     collectives.Op
-	name   calls.Name
+	name   fault.Call
 	root   int    // -1: it has none
 	kernel string // "": it reduces nothing
 	apart  bool   // its reduction does not commute: other algorithms

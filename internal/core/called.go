@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // called is how people know a process, as gompirun calls it, too.

@@ -5,8 +5,8 @@ package core
 import (
 	"testing"
 
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 )
 
 // A process calls itself what gompirun calls it: a newcomer by new., and by its rank
@@ -19,7 +19,7 @@ func TestCalled(t *testing.T) {
 	in := []wire.Set{{Members: was}}
 
 	old := Process{Self: wire.ProcID{Job: 1, Serial: 3}, World: wire.Set{Members: was}}
-	comes := Process{Self: wire.ProcID{Job: 1, Serial: 5}, World: wire.Set{Members: members(4, 2)}, Change: &control.ChangeBody{}}
+	comes := Process{Self: wire.ProcID{Job: 1, Serial: 5}, World: wire.Set{Members: members(4, 2)}, Change: &protocol.ChangeBody{}}
 	says := func(p *Process, want string) {
 		t.Helper()
 		if got := p.Called(); got != want {

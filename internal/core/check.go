@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // Checker holds the costly checks of GOMPI_CHECK=1: no buffer is used by two
@@ -26,7 +26,7 @@ type Checker struct {
 
 // Use is one operation with its buffers.
 type Use struct {
-	op        calls.Name
+	op        fault.Call
 	comm      string
 	peer, tag int
 	reads     []buffer.Buf
@@ -39,7 +39,7 @@ type Use struct {
 }
 
 // BufUse is the use of buffers to read and to write.
-func BufUse(op calls.Name, peer, tag int, reads, writes []buffer.Buf) Use {
+func BufUse(op fault.Call, peer, tag int, reads, writes []buffer.Buf) Use {
 	return Use{op: op, peer: peer, tag: tag, reads: reads, writes: writes}
 }
 
@@ -171,7 +171,7 @@ func (k *Checker) Isend(c *Comm, a *engine.SendArgs) (engine.Handle, *fault.Faul
 }
 
 // Pair is engine.Pair.
-func (k *Checker) Pair(c *Comm, op calls.Name, s *engine.SendArgs, r *engine.RecvArgs, none engine.Status) (engine.Handle, *fault.Fault) {
+func (k *Checker) Pair(c *Comm, op fault.Call, s *engine.SendArgs, r *engine.RecvArgs, none engine.Status) (engine.Handle, *fault.Fault) {
 	u := BufUse(op, -1, -1, nil, nil)
 	if s != nil {
 		u.peer, u.tag, u.reads = int(s.Dest), int(s.Tag), []buffer.Buf{s.Buf}

@@ -10,11 +10,11 @@ import (
 	"hash/fnv"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // announcement is the exchange of descriptions in front of a call.
@@ -143,7 +143,7 @@ func (k *Checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, *fault.Fau
 // SameGroup fails on a member of g, the group of a communicator to be made by
 // op, if another member gives another group. Collective over c; nil without a
 // Checker, and of an intercommunicator, whose ranks have exchanged theirs.
-func (c *Comm) SameGroup(op calls.Name, user context.Context, g wire.Members) *fault.Fault {
+func (c *Comm) SameGroup(op fault.Call, user context.Context, g wire.Members) *fault.Fault {
 	if c.Check == nil || c.Both != nil {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"gompi/collectives"
+	"gompi/internal/base/fault"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // bookColl is Book for a collective call, whose blocks must not overlap each

@@ -8,10 +8,10 @@ import (
 	"hash/fnv"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // With GOMPI_CHECK=1 each rank tells each other rank what it calls before a

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"gompi/internal/kernel"
+	"gompi/internal/data/kernel"
 )
 
 // insideOps knows the goroutines that run a user operation.

@@ -5,9 +5,9 @@ package core
 import (
 	"hash/maphash"
 
-	"gompi/internal/buffer"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // With GOMPI_CHECK=1 a buffer must not be written by the program between the start of

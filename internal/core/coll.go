@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
 )
 
 // Run makes a blocking collective call.
@@ -87,7 +87,7 @@ const placeRounds = engine.PersistentSections
 
 // numberPersistent numbers a persistent collective. After very many Inits the ranks tell each
 // other in some of them which of the earlier operations are not freed.
-func (c *Comm) numberPersistent(op calls.Name) (engine.CollTag, *fault.Fault) {
+func (c *Comm) numberPersistent(op fault.Call) (engine.CollTag, *fault.Fault) {
 	for range placeRounds + 1 {
 		if tag := c.Ctx.NumberPersistent(); tag != 0 {
 			return tag, nil
@@ -190,7 +190,7 @@ func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Arg
 }
 
 // allgather gives every rank what each of them says in mine.
-func (c *Comm) allgather(op calls.Name, user context.Context, mine, all []byte) *fault.Fault {
+func (c *Comm) allgather(op fault.Call, user context.Context, mine, all []byte) *fault.Fault {
 	a := engine.CollArgs{Op: op, User: user}
 	a.Args, a.In, a.Out, a.Unit = c.args(collectives.OpAllgather), buffer.Of(mine), buffer.Of(all), 1
 	a.Args.Count = int64(len(mine))

@@ -7,9 +7,9 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // Comm is what all handles of a communicator share below package mpi.

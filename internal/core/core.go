@@ -9,11 +9,10 @@ package core
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // CommHandle is a handle of a communicator: what package mpi adds to a Comm. A
@@ -25,14 +24,14 @@ type CommHandle interface {
 	// User is what its calls give up with.
 	User() context.Context
 	// Intra is an error if it is nil or an intercommunicator.
-	Intra(op calls.Name) error
+	Intra(op fault.Call) error
 	// Fault is the error of a call that the engine could not do, Fail one of
 	// a call's own, whose numbers that say nothing are -1. The error handler
 	// sees both.
-	Fault(op calls.Name, peer int, f *fault.Fault) error
-	Fail(class fault.Class, op calls.Name, peer int, got, want int64, unit string, why error) error
+	Fault(op fault.Call, peer int, f *fault.Fault) error
+	Fail(class fault.Class, op fault.Call, peer int, got, want int64, unit string, why error) error
 	// Completed is a request that is complete, Failed one with an error.
-	Completed(op calls.Name) engine.Handle
+	Completed(op fault.Call) engine.Handle
 	Failed(err error) engine.Handle
 
 	// Make makes a communicator that its ranks have agreed on, with the same
@@ -41,7 +40,7 @@ type CommHandle interface {
 
 	// Meet has root ask the head by m, whose answer is a MeetBody, whom the group meets,
 	// and makes the intercommunicator, an *mpi.Comm. A refusal has the class. Collective.
-	Meet(op calls.Name, root int, class fault.Class, m control.Message) (any, error)
+	Meet(op fault.Call, root int, class fault.Class, m protocol.Message) (any, error)
 
 	// SendValue is Send of an encoded Go value: a typed receive of it fails
 	// with fault.Type. IsendValue starts one. ReceiveValue receives at most
@@ -66,7 +65,7 @@ type ProcessHandle interface {
 	// shown the errors of making communicators of it.
 	Group(m wire.Members, over []*Output, raise func(error)) any
 	// Beside starts f on a goroutine of its own, as a request that completes with it.
-	Beside(op calls.Name, f func() error) engine.Handle
+	Beside(op fault.Call, f func() error) engine.Handle
 }
 
 // Status is mpi.Status.

@@ -7,12 +7,12 @@ import (
 	"errors"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // What processes agree on that the head has brought together: it makes a set whose ids
@@ -21,7 +21,7 @@ import (
 // Facing is what the processes of two sets agree on for the intercommunicator between
 // them: its ids are the first ones that come with the set of ids of a job. None of them has
 // another use.
-func (p *Process) Facing(op calls.Name, job wire.JobID, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
+func (p *Process) Facing(op fault.Call, job wire.JobID, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
 	g, f := Facing(mine.Members, theirs.Members)
 	if f != nil {
 		return Agreed{}, g, f
@@ -39,7 +39,7 @@ func (p *Process) Facing(op calls.Name, job wire.JobID, ids uint32, mine, theirs
 // Entered returns when all ranks have begun a call of several exchanges, of which it is the
 // first. If the context of one had ended before, the call ends here on all of them, and the
 // communicator lives on. Collective over c.
-func (c *Comm) Entered(op calls.Name, user context.Context) *fault.Fault {
+func (c *Comm) Entered(op fault.Call, user context.Context) *fault.Fault {
 	a := c.exchange(op, user, collectives.OpBarrier)
 	return c.Run(&a)
 }
@@ -48,7 +48,7 @@ func (c *Comm) Entered(op calls.Name, user context.Context) *fault.Fault {
 // ends with user, with the job, and when the communicator is revoked or a rank fails: then
 // the others do not wait for the answer. The fault is why the head has not done it; class is
 // that of a plain refusal.
-func (c *Comm) AskForAll(op calls.Name, user context.Context, class fault.Class, ask func(context.Context) error) *fault.Fault {
+func (c *Comm) AskForAll(op fault.Call, user context.Context, class fault.Class, ask func(context.Context) error) *fault.Fault {
 	ctx, cancel := c.Proc.WhileJob(user)
 	lost := make(chan fault.Fault, 1)
 	go func() {
@@ -76,7 +76,7 @@ func (c *Comm) AskForAll(op calls.Name, user context.Context, class fault.Class,
 
 // FromRoot gives all ranks of an intracommunicator that have entered a call the bytes that
 // root has, at most limit. Collective over c.
-func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte, limit int) ([]byte, *fault.Fault) {
+func (c *Comm) FromRoot(op fault.Call, user context.Context, root int, b []byte, limit int) ([]byte, *fault.Fault) {
 	head := []uint64{uint64(len(b))}
 	told := c.telling(op, user, root, buffer.Words(head))
 	if f := c.runOn(&told); f != nil {
@@ -95,7 +95,7 @@ func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte,
 // Confirmed returns when all ranks that have entered a call have called it: each knows then
 // that the others have what they were told, and whoever gives up before knows of what.
 // Collective over c.
-func (c *Comm) Confirmed(op calls.Name, user context.Context) *fault.Fault {
+func (c *Comm) Confirmed(op fault.Call, user context.Context) *fault.Fault {
 	a := c.exchange(op, user, collectives.OpBarrier)
 	return c.runOn(&a)
 }
@@ -103,21 +103,21 @@ func (c *Comm) Confirmed(op calls.Name, user context.Context) *fault.Fault {
 // Refusal is why the head has not done what it was asked for, as a fault; class is that
 // of a plain refusal. ctx is the caller's.
 func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
-	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: control.Without(err, control.ErrRefused)}
+	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: protocol.Without(err, protocol.ErrRefused)}
 	if class == fault.Set || class == fault.Name {
-		f.Err = control.Without(err, control.ErrRefused, control.ErrNotFound) // the class says it
+		f.Err = protocol.Without(err, protocol.ErrRefused, protocol.ErrNotFound) // the class says it
 	}
-	var gone *control.GoneError
+	var gone *protocol.GoneError
 	switch {
 	case ctx.Err() != nil:
 		f.Class, f.Err = fault.Cancelled, context.Cause(ctx)
-	case errors.Is(err, control.ErrRefused), errors.Is(err, control.ErrUndecided), errors.Is(err, control.ErrNotFound), errors.Is(err, errAlone):
+	case errors.Is(err, protocol.ErrRefused), errors.Is(err, protocol.ErrUndecided), errors.Is(err, protocol.ErrNotFound), errors.Is(err, errAlone):
 		f.Class = class
 	case errors.As(err, &gone):
 		f.Class = fault.ProcFailed
-	case errors.Is(err, control.ErrEnding):
+	case errors.Is(err, protocol.ErrEnding):
 		f.Class = fault.Aborted
-	case errors.Is(err, control.ErrClosed):
+	case errors.Is(err, protocol.ErrClosed):
 		f.Class = fault.Finalized
 	}
 	return f

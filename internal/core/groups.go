@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"slices"
 
-	"gompi/internal/fault"
-	"gompi/internal/group"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
 )
 
 // Groups is who belongs to a communicator.

@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 	"os"
 
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/wire"
 )
 
 // Hosts numbers the hosts of all ranks of an intracommunicator as far as that

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // TestHostsOfSet: what the head says of where the members of a set are holds of

@@ -5,7 +5,7 @@ package core
 import (
 	"fmt"
 
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // Intercommunicators. One of the two groups is the low one, on both sides the

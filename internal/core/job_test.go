@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 	"gompi/transport/inproc"
 )
 
@@ -34,7 +34,7 @@ func worldOn(t *testing.T, n int, hosts wire.Hosts) []*Comm {
 	all := wire.NewMembers(wire.Range{First: wire.ProcID{Job: 1, Serial: 1}, Count: n})
 	world := make([]*Comm, n)
 	for i := range world {
-		w := &control.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all, Hosts: hosts}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
+		w := &protocol.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all, Hosts: hosts}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
 		b, err := Open(near{newAlone(w.World)}, w, Place{Transports: "inproc", Hub: hub})
 		if err != nil {
 			t.Fatal(err)

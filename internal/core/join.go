@@ -8,17 +8,17 @@ import (
 	"runtime"
 	"strings"
 
-	"gompi/internal/control"
-	"gompi/internal/knob"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/wait"
 )
 
 // Join is what a process of the operating system is made of: a rank of the job
 // that gompirun has started it in, or rank 0 of 1. One process calls it once at
 // a time.
 func Join() (Boot, error) {
-	addr, token, ok := control.FromEnv()
+	addr, token, ok := protocol.FromEnv()
 	if !ok {
 		return joinNobody(), nil
 	}
@@ -36,7 +36,7 @@ func (b *Boot) GiveUp(why error) {
 func joinNobody() Boot {
 	warnAlone()
 	self := wire.ProcID{Job: 1, Serial: 1}
-	w := &control.Welcome{
+	w := &protocol.Welcome{
 		Self: self, World: wire.Set{URI: "mpi://WORLD", Number: 1, Members: wire.MembersOf(self)},
 		Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: runtime.GOMAXPROCS(0), Settings: envSettings(),
 	}
@@ -49,7 +49,7 @@ func joinNobody() Boot {
 func envSettings() map[string]string {
 	m := map[string]string{}
 	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" && k != "GOMPI_SHM_TABLE" && k != knob.MamModel {
+		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" && k != "GOMPI_SHM_TABLE" && k != settings.MamModel {
 			m[k] = v
 		}
 	}

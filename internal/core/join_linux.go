@@ -10,17 +10,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/client"
-	"gompi/internal/segment"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/segment"
 )
 
 // join is Join under gompirun.
 func join(addr, token string) (Boot, error) {
 	var ctl *client.Client
-	var w *control.Welcome
+	var w *protocol.Welcome
 	var err error
-	if os.Getenv(control.EnvSpare) == "" {
+	if os.Getenv(protocol.EnvSpare) == "" {
 		ctl, w, err = client.Dial(addr, token)
 	} else if ctl, w, err = client.DialSpare(addr, token); err != nil {
 		os.Exit(0) // nobody has needed it
@@ -43,15 +43,15 @@ func join(addr, token string) (Boot, error) {
 }
 
 // knows puts into the environment of a spare what others find there from the start.
-func knows(w *control.Welcome) {
-	os.Unsetenv(control.EnvSpare)
+func knows(w *protocol.Welcome) {
+	os.Unsetenv(protocol.EnvSpare)
 	for name, n := range map[string]int{"GOMPI_RANK": w.World.Members.Index(w.Self), "GOMPI_SIZE": w.World.Members.Len()} {
 		os.Setenv(name, strconv.Itoa(n))
 	}
 }
 
 // page is where a process has its roll call, which its agent reads.
-func page(w *control.Welcome) ([]byte, error) {
+func page(w *protocol.Welcome) ([]byte, error) {
 	if err := segment.Check(w.Segment, w.Self); err != nil {
 		return nil, err
 	}

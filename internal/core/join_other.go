@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // join is Join under gompirun, which is for Linux.
@@ -19,4 +19,4 @@ func join(_, _ string) (Boot, error) {
 }
 
 // page is where a process has its roll call in the memory that it shares.
-func page(*control.Welcome) ([]byte, error) { return nil, errors.ErrUnsupported }
+func page(*protocol.Welcome) ([]byte, error) { return nil, errors.ErrUnsupported }

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/group"
-	"gompi/internal/wire"
 )
 
 // The leaders' handshake: two groups agree on the context of an
@@ -33,7 +33,7 @@ const (
 
 // Handshake is the part of a leader of c, who meets rank leader of peer, beside
 // all other traffic there. Its faults are those of a call on peer.
-func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
+func (c *Comm) Handshake(op fault.Call, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
 	a, g := Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members}
 	self, other := c.Proc.Self, peer.Ctx.Targets().At(leader)
 	g.Low = self.Before(other)
@@ -68,7 +68,7 @@ func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader
 var errGroupBytes = errors.New("the ranges of a group take more than they may")
 
 // swap exchanges messages of known lengths with another leader.
-func (c *Comm) swap(op calls.Name, user context.Context, out, in []byte, peer, tag int) *fault.Fault {
+func (c *Comm) swap(op fault.Call, user context.Context, out, in []byte, peer, tag int) *fault.Fault {
 	e, ctx := c.Engine, c.Ctx
 	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
 	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
@@ -126,7 +126,7 @@ const (
 
 // ShareHandshake tells all ranks of c what its leader has agreed on, or why not,
 // in the words of failed.Err. Collective over c; a, g and failed are the leader's.
-func (c *Comm) ShareHandshake(op calls.Name, user context.Context, leader int, a Agreed, g Groups, failed *fault.Fault) (Agreed, Groups, *fault.Fault) {
+func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a Agreed, g Groups, failed *fault.Fault) (Agreed, Groups, *fault.Fault) {
 	head := make([]uint64, toldWords)
 	var body []byte
 	switch {

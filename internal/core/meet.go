@@ -7,11 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/group"
-	"gompi/internal/wire"
 )
 
 // Contexts on which the members of a communicator agree without a call on
@@ -44,7 +43,7 @@ func (p *Process) mayLend(members wire.Members) bool {
 // Meet makes the processes of g agree on the context of their communicator: all
 // call it with the same groups and tag, and nobody else. Where g faces another
 // group, that one calls it, too.
-func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
+func (p *Process) Meet(op fault.Call, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
 	if g.Remote.Len() == 0 {
 		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...), Far: p.far}
 		// The others have few blocks, which are for the parts of a Split.
@@ -69,7 +68,7 @@ func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string
 
 // Meet is Process.Meet of some members of an intracommunicator, who use the memory
 // that it has. The call interferes with nothing else on c.
-func (c *Comm) Meet(op calls.Name, user context.Context, members wire.Members, tag uint64) (Agreed, *fault.Fault) {
+func (c *Comm) Meet(op fault.Call, user context.Context, members wire.Members, tag uint64) (Agreed, *fault.Fault) {
 	parent := c.Ctx.ID
 	key := []byte{meetSubgroup}
 	key = binary.LittleEndian.AppendUint64(key, uint64(parent.Creator.Job))

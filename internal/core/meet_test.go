@@ -6,8 +6,8 @@ import (
 	"context"
 	"testing"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 )
 
 // lendingWorld is worldOf with a memory that all have, of which a rank may lend.

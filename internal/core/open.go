@@ -5,10 +5,10 @@ package core
 import (
 	"fmt"
 
-	"gompi/internal/control"
-	"gompi/internal/rollcall"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -30,7 +30,7 @@ type Place struct {
 
 // Open opens what a process needs that the job has welcomed: a place to sleep,
 // its page in the roll call, its transports.
-func Open(ctl Control, w *control.Welcome, at Place) (Boot, error) {
+func Open(ctl Control, w *protocol.Welcome, at Place) (Boot, error) {
 	b := Boot{Control: ctl, Welcome: w, Policy: wait.ForGoroutine()}
 	if at.Hub == nil {
 		b.Policy = b.fromWhole(w.LocalProcs)
@@ -50,7 +50,7 @@ func Open(ctl Control, w *control.Welcome, at Place) (Boot, error) {
 	return b, nil
 }
 
-func (at *Place) book(w *control.Welcome) (*rollcall.Book, error) {
+func (at *Place) book(w *protocol.Welcome) (*callreg.Book, error) {
 	mem := at.Book
 	if mem == nil {
 		if w.Segment < 0 {
@@ -61,5 +61,5 @@ func (at *Place) book(w *control.Welcome) (*rollcall.Book, error) {
 			return nil, err
 		}
 	}
-	return rollcall.Open(mem)
+	return callreg.Open(mem)
 }

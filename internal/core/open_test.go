@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/control"
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -17,7 +17,7 @@ import (
 func opened(t *testing.T, list string, wrap func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)) (Boot, error) {
 	t.Helper()
 	self := wire.ProcID{Job: 1, Serial: 1}
-	w := &control.Welcome{Self: self, World: wire.Set{Members: wire.MembersOf(self)}, Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: 1}
+	w := &protocol.Welcome{Self: self, World: wire.Set{Members: wire.MembersOf(self)}, Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: 1}
 	return Open(newAlone(w.World), w, Place{Transports: list, Hub: inproc.NewHub(), Book: make([]byte, segment.RollCallBytes), Wrap: wrap})
 }
 
@@ -33,7 +33,7 @@ func TestOpenGoroutine(t *testing.T) {
 	if len(b.Transports) != 1 || wrapped != 1 || b.Policy.OS || b.Book == nil || b.Sleeper == nil {
 		t.Errorf("%d transports, %d wrapped, policy %+v, book %v, sleeper %v", len(b.Transports), wrapped, b.Policy, b.Book, b.Sleeper)
 	}
-	if _, ok := b.Joined(control.Event{LocalProcs: 3, MaxProcs: 1}); ok {
+	if _, ok := b.Joined(protocol.Event{LocalProcs: 3, MaxProcs: 1}); ok {
 		t.Error("a goroutine waits otherwise because of other processes")
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"gompi/collectives/selection"
-	"gompi/internal/calls"
-	"gompi/internal/control"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/knob"
-	"gompi/internal/rollcall"
-	"gompi/internal/segment"
-	"gompi/internal/wait"
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/host/segment"
+	"gompi/internal/host/wait"
+	"gompi/transport/tuning"
 )
 
 // Process is one rank's library below its handles: an engine, its contexts, and
@@ -48,10 +48,10 @@ type Process struct {
 	Late      bool
 	Transport string // that ranks of a host use between them; "": the process has none
 	// Change is the change that the process was started for; nil: none.
-	Change *control.ChangeBody
+	Change *protocol.ChangeBody
 
 	usable  int                      // processors that the job may use on this host
-	given   []control.Given          // memory of sets, by the agent
+	given   []protocol.Given         // memory of sets, by the agent
 	setting func(name string) string // see Setting
 	abroad  *abroad                  // nil: the process is alone
 
@@ -71,7 +71,7 @@ type Process struct {
 
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
-	book   *rollcall.Book
+	book   *callreg.Book
 	sleeps wait.Sleeper
 	os     bool // a process of the operating system, which may act on itself
 	share  processors
@@ -99,9 +99,9 @@ func (p *Process) Start(b *Boot) error {
 	p.sayLeft = b.SayLeft
 	var eager, spin, perHost int64
 	for _, k := range []struct {
-		knob knob.Range
+		knob settings.Range
 		to   *int64
-	}{{knob.Eager, &eager}, {knob.Credit, &cfg.Credit}, {knob.Budget, &cfg.Budget}, {knob.Spin, &spin}, {knob.HostsPretend, &perHost}} {
+	}{{settings.Eager, &eager}, {settings.Credit, &cfg.Credit}, {settings.Budget, &cfg.Budget}, {settings.Spin, &spin}, {settings.HostsPretend, &perHost}} {
 		var err error
 		if *k.to, err = b.Number(k.knob); err != nil {
 			return err
@@ -172,49 +172,49 @@ func (p *Process) listen(b Boot) {
 		ev, err := p.Control.Next()
 		if err != nil {
 			if !p.done.Load() {
-				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", control.Without(err, control.ErrLost)))
+				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", protocol.Without(err, protocol.ErrLost)))
 			}
 			return
 		}
 		switch ev.Kind {
-		case control.EvDied:
+		case protocol.EvDied:
 			p.Engine.ProcFailed(ev.Proc, ev.Text)
-		case control.EvGone:
+		case protocol.EvGone:
 			how := "" // in order
-			if ev.Text != control.LeftInOrder {
+			if ev.Text != protocol.LeftInOrder {
 				how = "has ended and never joined the job: " + ev.Text
 			}
 			p.Engine.ProcGone(ev.Proc, how)
-		case control.EvCut:
+		case protocol.EvCut:
 			p.Engine.ProcCut(ev.Proc, ev.Text)
-		case control.EvNone:
+		case protocol.EvNone:
 			p.Engine.ProcNone(ev.Proc)
-		case control.EvPing:
+		case protocol.EvPing:
 			p.Engine.Pinged(ev.Proc, ev.ID)
-		case control.EvPong:
+		case protocol.EvPong:
 			p.Engine.Ponged(ev.Proc, ev.ID)
-		case control.EvStacks:
+		case protocol.EvStacks:
 			own := stacks() // first: they tell what may keep Queues
 			waits := p.Calls()
-			p.Control.Stacks(control.Stacks{ID: ev.ID, Calls: append(waits, atWork(own, waits)...), Queues: []byte(p.Engine.Queues()), Stacks: withoutOwn(own)})
-		case control.EvHost:
+			p.Control.Stacks(protocol.Stacks{ID: ev.ID, Calls: append(waits, atWork(own, waits)...), Queues: []byte(p.Engine.Queues()), Stacks: withoutOwn(own)})
+		case protocol.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
 			if pol, ok := b.Joined(ev); ok {
 				p.share.give(ev.MaxProcs, ev.LocalProcs, b.Welcome.UsableCPUs)
 				p.Engine.SetPolicy(pol)
 			}
-		case control.EvCommitted, control.EvUndone:
-			p.Decided(uint32(ev.ID), ev.Kind == control.EvCommitted)
-		case control.EvJobOver:
+		case protocol.EvCommitted, protocol.EvUndone:
+			p.Decided(uint32(ev.ID), ev.Kind == protocol.EvCommitted)
+		case protocol.EvJobOver:
 			p.jobOver(wire.JobID(ev.ID))
-		case control.EvAbort:
+		case protocol.EvAbort:
 			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
 		}
 	}
 }
 
 // Calls are those in which the process waits, and who keeps it waiting.
-func (p *Process) Calls() []rollcall.Entry { return engine.Calls(p.Engine) }
+func (p *Process) Calls() []callreg.Entry { return engine.Calls(p.Engine) }
 
 func (p *Process) lost(b Boot, why error) {
 	p.cancel(why)
@@ -246,13 +246,13 @@ func (p *Process) Rest() (left int, err error) {
 	p.tellLeft()
 	left = p.Engine.Live()
 	if err = engine.Rest(p.Engine, p.Ctx); err == nil {
-		err = p.say(control.KindIdle)
+		err = p.say(protocol.KindIdle)
 	}
 	return left, err
 }
 
 // Wake ends a Rest.
-func (p *Process) Wake() error { return p.say(control.KindBusy) }
+func (p *Process) Wake() error { return p.say(protocol.KindBusy) }
 
 // tell says, of a process that was started with gompirun -v, how its messages have gone to
 // others of its world.
@@ -268,7 +268,7 @@ func (p *Process) tell() {
 }
 
 // SetWays chooses which way messages go between processes of a host: for who measures that.
-func (p *Process) SetWays(w ways.Table) { engine.SetWays(p.Engine, w) }
+func (p *Process) SetWays(w tuning.Table) { engine.SetWays(p.Engine, w) }
 
 // Quit is Finalize of a program that ends at once: the kernel does the rest. Nobody may
 // use the process afterwards.
@@ -277,13 +277,13 @@ func (p *Process) Quit() (left int, err error) {
 	p.tellLeft()
 	left = p.Engine.Live()
 	if err = engine.Settle(p.Engine, p.Ctx); err == nil {
-		err = p.say(control.KindFinalize)
+		err = p.say(protocol.KindFinalize)
 	}
 	return left, err
 }
 
-func (p *Process) say(k control.Kind) error {
-	if err := p.Control.Say(&control.Empty{Kind: k}); err != nil {
+func (p *Process) say(k protocol.Kind) error {
+	if err := p.Control.Say(&protocol.Empty{Kind: k}); err != nil {
 		return fmt.Errorf("gompi: %w", err)
 	}
 	return nil
@@ -360,15 +360,15 @@ func (p *Process) Kill(cut func()) {
 
 // Leaving notes in the roll call that the process is on its way out; the result
 // takes the note back.
-func (p *Process) Leaving(how string) (stay func()) { return p.Noted(calls.Name(how)) }
+func (p *Process) Leaving(how string) (stay func()) { return p.Noted(fault.Call(how)) }
 
 // Noted notes a call that waits for the head in the roll call, until the result is
 // called.
-func (p *Process) Noted(op calls.Name) (done func()) {
+func (p *Process) Noted(op fault.Call) (done func()) {
 	if p.book == nil {
 		return func() {}
 	}
-	slot := p.book.Enter(&rollcall.Entry{Op: string(op), Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: time.Now()})
+	slot := p.book.Enter(&callreg.Entry{Op: string(op), Peer: callreg.NoPeer, Tag: callreg.NoTag, Since: time.Now()})
 	return func() { p.book.Leave(slot) }
 }
 

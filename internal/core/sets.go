@@ -6,11 +6,10 @@ import (
 	"context"
 	"encoding/binary"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/engine"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // InSet is what the processes of a set agree on as its name is the same for all,
@@ -22,8 +21,8 @@ func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
 // UseGiven has c, the first communicator of a set, use the memory that the members were
 // given with the set. told is what this process has heard of that beside its Welcome.
 // It comes once, before any call on c; where nothing was given it does nothing.
-func (c *Comm) UseGiven(s wire.Set, told ...control.Given) {
-	for _, list := range [][]control.Given{c.Proc.given, told} {
+func (c *Comm) UseGiven(s wire.Set, told ...protocol.Given) {
+	for _, list := range [][]protocol.Given{c.Proc.given, told} {
 		for i := range list {
 			if g := &list[i]; g.Set == s.Number && g.X.Bytes > 0 {
 				c.Ctx.UseGiven(g.Set, g.Ranks, g.X)
@@ -36,7 +35,7 @@ func (c *Comm) UseGiven(s wire.Set, told ...control.Given) {
 // OfSet is what they agree on for the k-th communicator of the set: InSet is that of
 // 0. It takes no message while there are reserved ids; later they meet, and the call
 // returns on the first of them at once, on the others when that has called.
-func (p *Process) OfSet(op calls.Name, user context.Context, s wire.Set, k uint32) (Agreed, Groups, *fault.Fault) {
+func (p *Process) OfSet(op fault.Call, user context.Context, s wire.Set, k uint32) (Agreed, Groups, *fault.Fault) {
 	a := Agreed{Op: op, members: s.Members, hosts: s.Hosts}
 	g := Groups{Local: s.Members}
 	if k < wire.SetSerials {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/transport"
 )
 
@@ -23,7 +23,7 @@ func (b *Boot) openTransports(at Place) error {
 	b.abroad = new(abroad)
 	env := transport.Env{Self: w.Self, Secret: w.Secret, Abroad: b.abroad.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
 	if w.Arena.Total != 0 {
-		defer control.CloseFiles(w.Arena.File)
+		defer protocol.CloseFiles(w.Arena.File)
 	}
 	list := at.Transports
 	if list == "" {

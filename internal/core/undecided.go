@@ -9,9 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 // Communicators over sets that a change makes, while that is not decided: if it is
@@ -80,7 +80,7 @@ func (p *Process) pend(o *Output) *pending {
 		}
 		u.ops[o.op] = x
 		// A connection that is lost ends the job.
-		_ = p.Control.Tell(&control.Undecided{Op: o.op, Set: o.set})
+		_ = p.Control.Tell(&protocol.Undecided{Op: o.op, Set: o.set})
 	}
 	if !slices.Contains(x.outs, o) {
 		x.outs = append(x.outs, o)

@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"gompi/internal/bytepool"
-	"gompi/internal/match"
-	"gompi/internal/ring"
+	"gompi/internal/base/bytepool"
+	"gompi/internal/base/list"
+	"gompi/internal/engine/match"
 )
 
 // arrival is an unexpected message.
@@ -15,7 +15,7 @@ import (
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
-	atPeer   ring.Tie[arrival] // in Peer.announcements
+	atPeer   list.Tie[arrival] // in Peer.announcements
 	data     []byte            // payload: the message, or what an RTS carries
 	units    int32
 	aux      uint32 // this and the next three are of the envelope

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
 	"gompi/transport"
 )
 

@@ -5,9 +5,8 @@ package engine
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 )
 
 // Ask asks for the fate of a process of which nobody may have spoken, or which
@@ -54,7 +53,7 @@ func (e *Engine) Fate(p wire.ProcID) *fault.Fault {
 
 // LearnFailure is the death of a rank of c of which another has told, in the step in
 // which Failed knows it, too. nil: there is none, or user ends before.
-func (e *Engine) LearnFailure(c *Context, op calls.Name, user context.Context) *fault.Fault {
+func (e *Engine) LearnFailure(c *Context, op fault.Call, user context.Context) *fault.Fault {
 	if f := e.SyncFailed(c, op, user); f != nil && f.Class != fault.Cancelled {
 		return f
 	}
@@ -68,7 +67,7 @@ func (e *Engine) LearnFailure(c *Context, op calls.Name, user context.Context) *
 
 // SyncFailed waits until every death that the control plane knows of is known to
 // all communicators, or until user ends.
-func (e *Engine) SyncFailed(c *Context, op calls.Name, user context.Context) *fault.Fault {
+func (e *Engine) SyncFailed(c *Context, op fault.Call, user context.Context) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	id, g := e.ping(e.cfg.Self, nil)

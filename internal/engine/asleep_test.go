@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"gompi/collectives"
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/nodecoll/layout"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/collmem"
+	"gompi/internal/engine/shmcoll"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 
@@ -117,8 +117,8 @@ func testSecondLook(t *testing.T, again bool) {
 		out, done := make([]uint64, 1), make(chan *fault.Fault, 1)
 		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
 		b := ns[1].ctx.board
-		root := new(nodecoll.Board) // as rank 0 sees it
-		root.Open(b.heap.Memory()[:layout.Size(2)], 0, 2, quiet{})
+		root := new(shmcoll.Board) // as rank 0 sees it
+		root.Open(b.heap.Memory()[:collmem.Size(2)], 0, 2, quiet{})
 		asleep := func() bool {
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()
@@ -133,8 +133,8 @@ func testSecondLook(t *testing.T, again bool) {
 			within(t, "sleep", asleep)
 		}
 		seven := buf64([]uint64{7})
-		root.StartAfter(nodecoll.Seq(ns[1].ctx.tag) - 1)
-		root.Begin(&nodecoll.Call{Args: collectives.Args{Op: collectives.OpBcast, Size: 2, Count: 1}, In: seven, Out: seven, Unit: 8}, nodecoll.Seq(ns[1].ctx.tag), false, false)
+		root.StartAfter(shmcoll.Seq(ns[1].ctx.tag) - 1)
+		root.Begin(&shmcoll.Call{Args: collectives.Args{Op: collectives.OpBcast, Size: 2, Count: 1}, In: seven, Out: seven, Unit: 8}, shmcoll.Seq(ns[1].ctx.tag), false, false)
 		root.Step()
 		select {
 		case f := <-done:

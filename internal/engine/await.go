@@ -5,18 +5,17 @@ package engine
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/progress"
 )
 
 // Await describes a wait for what other processes write into memory. The layer
 // above keeps it and its functions for the next wait, so that waiting allocates
 // nothing; the fields may change between waits.
 type Await struct {
-	Op calls.Name
+	Op fault.Call
 	// Ctx is the communicator of the call, whose revocation and end also end
 	// the wait. Nil: none.
 	Ctx *Context
@@ -77,7 +76,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 		}
 	}
 	r := e.newRequest(reqOther)
-	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, rollcall.NoTag
+	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, callreg.NoTag
 	r.hang()
 	r.rests = w.Slow && e.prog.Policy.Packed()
 	w.req = r

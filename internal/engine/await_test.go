@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/rollcall"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
+	"gompi/internal/host/wait"
 )
 
 // spot is a word that one process waits for and others write.
@@ -330,8 +330,8 @@ func TestAwaitAlone(t *testing.T) {
 
 // A long wait stands in the roll call, with its caller.
 func TestAwaitRollCall(t *testing.T) {
-	mem := make([]byte, rollcall.Bytes)
-	book, err := rollcall.Open(mem)
+	mem := make([]byte, callreg.Bytes)
+	book, err := callreg.Open(mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,22 +346,22 @@ func TestAwaitRollCall(t *testing.T) {
 		got := make(chan *fault.Fault, 1)
 		go func() { got <- s.wait(1) }()
 		ns[0].asleep(t)
-		list := rollcall.Read(mem)
+		list := callreg.Read(mem)
 		if len(list) != 1 {
 			t.Fatalf("%d entries", len(list))
 		}
-		want := rollcall.NoPeer
+		want := callreg.NoPeer
 		if rank >= 0 {
 			want = int(rank)
 		}
-		if e := list[0]; e.Op != "Await" || e.Peer != want || e.Tag != rollcall.NoTag || e.CommSize != 2 {
+		if e := list[0]; e.Op != "Await" || e.Peer != want || e.Tag != callreg.NoTag || e.CommSize != 2 {
 			t.Errorf("entry %+v", e)
 		}
 		s.set(ns[1], 1)
 		if f := <-got; f != nil {
 			t.Fatal(f)
 		}
-		if list := rollcall.Read(mem); len(list) != 0 {
+		if list := callreg.Read(mem); len(list) != 0 {
 			t.Errorf("%d entries afterwards", len(list))
 		}
 	}

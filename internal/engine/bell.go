@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 

@@ -3,17 +3,17 @@
 package engine
 
 import (
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/shmcoll"
 )
 
 // Brief are the arguments of a brief call.
-type Brief = nodecoll.Brief
+type Brief = shmcoll.Brief
 
 // BriefPairBytes is the longest block of a brief Alltoallv, which is one of two ranks.
-const BriefPairBytes = nodecoll.PairBytes
+const BriefPairBytes = shmcoll.PairBytes
 
 // ForgetBrief has the next calls choose how they are made.
 func (c *Context) ForgetBrief() {
@@ -28,7 +28,7 @@ func (c *Context) ForgetBrief() {
 // while nothing else is going on, without what most calls are asked about: of a barrier of
 // two ranks that is half of what it takes. made: it did, and f is why it failed; else
 // nothing has happened.
-func (c *Context) Brief(k *Brief, op calls.Name, commutative bool) (f *fault.Fault, made bool) {
+func (c *Context) Brief(k *Brief, op fault.Call, commutative bool) (f *fault.Fault, made bool) {
 	e := c.e
 	if !e.mu.TryLock() {
 		return nil, false
@@ -42,9 +42,9 @@ func (c *Context) Brief(k *Brief, op calls.Name, commutative bool) (f *fault.Fau
 	tag := c.nextColl()
 	c.tag, c.givenUp = tag, nil
 	oversubscribed := e.prog.Policy.Oversubscribed()
-	b.BeginBrief(k, nodecoll.Seq(tag), oversubscribed)
+	b.BeginBrief(k, shmcoll.Seq(tag), oversubscribed)
 	if !b.quick(c, op, int64(len(k.Out)), oversubscribed, true) {
-		a := CollArgs{Op: op, Call: nodecoll.Call{Out: buffer.Of(k.Out)}}
+		a := CollArgs{Op: op, Call: shmcoll.Call{Out: buffer.Of(k.Out)}}
 		f = e.boardWait(c, &a, tag)
 	}
 	c.leaveColl()

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // briefly makes a call on all nodes at once, the brief way where that can be, and returns on

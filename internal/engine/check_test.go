@@ -5,7 +5,7 @@ package engine
 import (
 	"testing"
 
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 	"gompi/transport"
 )
 

@@ -7,21 +7,21 @@ import (
 	"sort"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/kernel"
-	"gompi/internal/nodecoll"
-	"gompi/internal/ring"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/list"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/data/kernel"
+	"gompi/internal/engine/shmcoll"
 )
 
 // CollArgs are the arguments of a collective call. In, Out and what Args
 // refers to belong to the library until the collective is complete.
 type CollArgs struct {
-	nodecoll.Call
-	Op    calls.Name
+	shmcoll.Call
+	Op    fault.Call
 	Alg   *collectives.Algorithm
 	Table Selector // chooses another Alg if the ranks share no memory
 	// InBlocks and OutBlocks replace In and Out where each block has a buffer
@@ -100,9 +100,9 @@ type coll struct {
 	keep    Keeper
 	board   *board // it runs on that, not by alg
 	line    *line  // it runs there, by turn, or waits there until it runs by alg
-	turn    nodecoll.Turn
+	turn    shmcoll.Turn
 
-	atCtx ring.Tie[coll] // in Context.colls
+	atCtx list.Tie[coll] // in Context.colls
 	after *coll          // ready, or free
 }
 
@@ -145,7 +145,7 @@ func (sc *schedules) beginColl(c *Context, a *CollArgs, tag int32, pending bool)
 // at once.
 func (sc *schedules) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
 	r := sc.reqs.newRequest(reqColl)
-	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, rollcall.NoPeer, a.In
+	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, callreg.NoPeer, a.In
 	if r.buf.Bytes() == 0 {
 		r.buf = a.Out
 	}

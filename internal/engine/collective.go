@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"gompi/internal/fault"
-	"gompi/internal/rollcall"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/callreg"
 )
 
 // Collective runs a collective to its end.
@@ -92,7 +92,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 	if c.inside != nil && !a.Tag.numbered() {
 		f := e.overlap(c, a)
 		r = e.newRequest(reqColl)
-		r.op, r.ctx, r.rank, r.tag = a.Op, c, rollcall.NoPeer, rollcall.NoTag
+		r.op, r.ctx, r.rank, r.tag = a.Op, c, callreg.NoPeer, callreg.NoTag
 		r.fail(f)
 		e.complete(r)
 	} else {

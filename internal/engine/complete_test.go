@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // waitAny waits for one of hs; index is -1 if the engine names none.

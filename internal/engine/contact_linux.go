@@ -5,7 +5,7 @@ package engine
 import (
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // closeContact gives up the file descriptors of a contact that nobody uses.

@@ -4,7 +4,7 @@
 
 package engine
 
-import "gompi/internal/wire"
+import "gompi/internal/base/wire"
 
 // closeContact: contacts have no descriptors here.
 func closeContact(wire.Contact) {}

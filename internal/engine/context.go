@@ -5,12 +5,12 @@ package engine
 import (
 	"sync/atomic"
 
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/ring"
-	"gompi/internal/serials"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/idset"
+	"gompi/internal/base/list"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/shmcoll"
 )
 
 // communicators are those of a process, with what is known of former and of future
@@ -18,7 +18,7 @@ import (
 type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
-	freed    serials.Freed
+	freed    idset.Freed
 	news     []*news  // of communicators to come, oldest first
 	lender   *Context // see Lend; nil: none
 }
@@ -57,9 +57,9 @@ type Context struct {
 	pending  int       // operations that were started before the context was freed
 	leavers  []*waiter // who wait for the end of those
 	// What has not ended: see Request.hang.
-	ops, anys ring.List[Request]
-	from      []ring.List[Request] // by rank in Targets; nil until used
-	colls     ring.List[coll]
+	ops, anys list.List[Request]
+	from      []list.List[Request] // by rank in Targets; nil until used
+	colls     list.List[coll]
 	// inside is the collective in which a goroutine blocks, tag its tag, and
 	// givenUp why another rank gave it up, if none of its parts could be told.
 	inside  *Request
@@ -76,7 +76,7 @@ type Context struct {
 	room         atomic.Int64
 	reads        atomic.Bool
 	// lent is the memory of the lender, kept since this rank voted for it.
-	lent *nodecoll.Heap
+	lent *shmcoll.Heap
 	// node is what the ranks of this host have, if there are several and others:
 	// see Divide. whole is the communicator of which this is such a part.
 	node  *nodePart

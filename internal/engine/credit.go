@@ -5,9 +5,9 @@ package engine
 import (
 	"fmt"
 
-	"gompi/internal/credit"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 

@@ -11,12 +11,12 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/buffer"
-	"gompi/internal/bytepool"
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/bytepool"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/shmcoll"
 )
 
 // withNumber is a message of n bytes with its number.
@@ -172,7 +172,7 @@ func TestFullPassesOthers(t *testing.T) {
 				go func() {
 					done <- ns[i].Collective(ns[i].ctx, &CollArgs{
 						Op: "Bcast", Alg: alg,
-						Call: nodecoll.Call{Unit: 8, Out: buffer.Of(make([]byte, 8)), Args: collectives.Args{Op: collectives.OpBcast, Rank: i, Size: 2, Count: 1}},
+						Call: shmcoll.Call{Unit: 8, Out: buffer.Of(make([]byte, 8)), Args: collectives.Args{Op: collectives.OpBcast, Rank: i, Size: 2, Count: 1}},
 					})
 				}()
 			}

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/shmcoll"
 	"gompi/transport"
 )
 
@@ -212,7 +212,7 @@ func roundOf(steps ...collectives.Step) *collectives.Algorithm {
 }
 
 func (n *node) icoll(out []byte, steps ...collectives.Step) Handle {
-	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Call: nodecoll.Call{Out: buffer.Of(out), Unit: 1}})
+	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Call: shmcoll.Call{Out: buffer.Of(out), Unit: 1}})
 }
 
 func whole(b []byte) collectives.Ref {
@@ -299,7 +299,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 	c := ns[1].world(t, id(2), m)
 	b := make([]byte, 8)
 	f := soon(t, "collective", func() *fault.Fault {
-		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Call: nodecoll.Call{Out: buffer.Of(b), Unit: 1}})
+		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Call: shmcoll.Call{Out: buffer.Of(b), Unit: 1}})
 	})
 	wantClass(t, "collective", f, fault.Aborted)
 	if len(ns[1].news) != 0 {

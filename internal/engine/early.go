@@ -5,9 +5,9 @@ package engine
 import (
 	"fmt"
 
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 )
 
 // News about a communicator may come before this process has made it, and

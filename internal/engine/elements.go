@@ -5,9 +5,9 @@ package engine
 import (
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 )
 
 // elements says of what a point-to-point message consists, as far as the

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/dtype"
+	"gompi/internal/data/dtype"
 )
 
 // A digest depends on the numbers of a message, not on how the two sides cut

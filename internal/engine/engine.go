@@ -5,7 +5,7 @@ package engine
 import (
 	"sync"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -5,8 +5,8 @@ package engine
 import (
 	"encoding/binary"
 
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 )
 
 // A message header is the match key and one word of the engine:

@@ -5,10 +5,10 @@ package engine
 import (
 	"encoding/binary"
 
-	"gompi/internal/buffer"
-	"gompi/internal/credit"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

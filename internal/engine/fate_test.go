@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/testlab"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/shmcoll"
+	"gompi/internal/test/testlab"
 	"gompi/transport"
 )
 
@@ -339,7 +339,7 @@ func TestLeft(t *testing.T) {
 		go func() {
 			got <- n.Collective(n.ctx, &CollArgs{
 				Op: "Barrier", Alg: algorithm(collectives.OpBarrier, "dissemination"),
-				Call: nodecoll.Call{Args: collectives.Args{Op: collectives.OpBarrier, Rank: n.ctx.Rank, Size: 3}},
+				Call: shmcoll.Call{Args: collectives.Args{Op: collectives.OpBarrier, Rank: n.ctx.Rank, Size: 3}},
 			})
 		}()
 	}

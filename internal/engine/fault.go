@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 )
 
 // failPending fails what a process leaves undone in a context that has it, but for

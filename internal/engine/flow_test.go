@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/buffer"
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
 	"gompi/transport/faulty"
 )
 

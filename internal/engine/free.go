@@ -6,11 +6,10 @@ import (
 	"context"
 	"slices"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
 )
 
 // FreeContext ends a communicator for new operations. Pending ones complete as
@@ -153,7 +152,7 @@ func (e *Engine) SkipContext(id wire.ContextID) {
 
 // Settled waits until nothing is pending on a freed context, or until user
 // ends.
-func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *fault.Fault {
+func (e *Engine) Settled(c *Context, op fault.Call, user context.Context) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.contexts[c.ID] == c {
@@ -165,7 +164,7 @@ func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *fault
 		}
 		w := e.newWaiter()
 		w.Need, w.user = 1, user
-		w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer, tag: rollcall.NoTag}
+		w.call = callInfo{op: op, ctx: c, rank: callreg.NoPeer, tag: callreg.NoTag}
 		c.leavers = append(c.leavers, w)
 		e.await(w)
 		c.leavers = slices.DeleteFunc(c.leavers, func(x *waiter) bool { return x == w })

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/shmcoll"
 )
 
 // gone waits until nothing of a freed context is left.
@@ -189,7 +189,7 @@ func TestFreeUnderCollective(t *testing.T) {
 			alg.Round = func(_ *collectives.Args, i int, dst []collectives.Step) []collectives.Step {
 				return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(i + 1), A: part(int64(i))})
 			}
-			args := CollArgs{Op: "Test", Alg: alg, Call: nodecoll.Call{Out: buffer.Of(buf), Unit: 1}}
+			args := CollArgs{Op: "Test", Alg: alg, Call: shmcoll.Call{Out: buffer.Of(buf), Unit: 1}}
 			var h, other Handle
 			if numbered {
 				args.Tag = n.ctx.NumberColl()
@@ -350,7 +350,7 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 	})
 	h = a.Icollective(a.ctx, &CollArgs{
 		Op: "Test", Tag: tag, Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}),
-		Call: nodecoll.Call{Out: buffer.Of(buf), Unit: 1},
+		Call: shmcoll.Call{Out: buffer.Of(buf), Unit: 1},
 	})
 	a.ended(t, "numbered collective", h, fault.Aborted)
 	a.mu.Lock()

@@ -5,8 +5,8 @@ package engine
 import (
 	"testing"
 
-	"gompi/internal/serials"
-	"gompi/internal/wire"
+	"gompi/internal/base/idset"
+	"gompi/internal/base/wire"
 )
 
 // A process that hears of every other context of a creator keeps a bounded
@@ -16,10 +16,10 @@ func TestSerialSetGaps(t *testing.T) {
 	old := wire.ContextID{Creator: proc(1), Serial: 4}
 	for _, n := range ns {
 		n.ctx = n.world(t, old, n.ctx.Members)
-		for i := range 3 * serials.MaxGaps {
+		for i := range 3 * idset.MaxGaps {
 			n.FreeContext(n.world(t, wire.ContextID{Creator: proc(1), Serial: uint32(1 + 2*i)}, n.ctx.Members))
 		}
-		if got := n.freed.Spans(proc(1)); got > serials.MaxGaps {
+		if got := n.freed.Spans(proc(1)); got > idset.MaxGaps {
 			t.Fatalf("%d ranges are kept", got)
 		}
 		if len(n.contexts) != 2 || len(n.news) != 0 {
@@ -42,7 +42,7 @@ func TestSerialSetGaps(t *testing.T) {
 func TestSerialSetOfTheEnded(t *testing.T) {
 	ns, _ := testJobOf(t, 1, nil, nil)
 	n := ns[0]
-	const guests = 3 * serials.MaxPast
+	const guests = 3 * idset.MaxPast
 	made := func(i int) wire.ContextID { return wire.ContextID{Creator: proc(i), Serial: 1} }
 	for i := 2; i < 2+guests; i++ {
 		c := n.world(t, made(i), wire.MembersOf(n.Self(), proc(i)))
@@ -54,7 +54,7 @@ func TestSerialSetOfTheEnded(t *testing.T) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if k := n.freed.Creators(); k > serials.MaxPast+1 || len(n.dead)+len(n.watched)+len(n.peers) > 1 {
+	if k := n.freed.Creators(); k > idset.MaxPast+1 || len(n.dead)+len(n.watched)+len(n.peers) > 1 {
 		t.Errorf("of %d guests %d creators, %d who have ended, %d to hear of and %d peers are kept", guests, k, len(n.dead), len(n.watched), len(n.peers))
 	}
 	if !n.freed.Has(made(1+guests)) || n.freed.Has(made(2)) {

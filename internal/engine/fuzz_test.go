@@ -8,11 +8,11 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/match"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 

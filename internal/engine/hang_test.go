@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"testing"
 
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
 )
 
 // hangsTogether checks that what has not ended, and nothing else, hangs where its

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/shmcoll"
 )
 
 // interJob is four engines with an intercommunicator between ranks 0, 1 and
@@ -65,7 +65,7 @@ func TestInterSteps(t *testing.T) {
 				in, out := []byte{byte(4*round + i)}, make([]byte, 2)
 				f := n.Collective(n.ctx, &CollArgs{
 					Op: "cross", Alg: &cross,
-					Call: nodecoll.Call{In: buffer.Of(in), Out: buffer.Of(out), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
+					Call: shmcoll.Call{In: buffer.Of(in), Out: buffer.Of(out), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
 				})
 				local := i ^ 1
 				if want := [2]byte{byte(4*round + local), byte(4*round + (local+2)%4)}; f != nil || [2]byte(out) != want {
@@ -87,7 +87,7 @@ func TestInterRefused(t *testing.T) {
 		wg.Go(func() {
 			a := CollArgs{
 				Op: "cross", Alg: &cross,
-				Call: nodecoll.Call{In: buffer.Of(make([]byte, 1)), Out: buffer.Of(make([]byte, 2)), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
+				Call: shmcoll.Call{In: buffer.Of(make([]byte, 1)), Out: buffer.Of(make([]byte, 2)), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
 			}
 			if i == 3 {
 				n.Refuse(n.ctx, &a)

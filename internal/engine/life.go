@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/rollcall"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 
@@ -29,7 +29,7 @@ func New(cfg Config) (*Engine, error) {
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
 	}
 	p := &e.process
-	if p.tally = new(rollcall.Tally); cfg.Book != nil {
+	if p.tally = new(callreg.Tally); cfg.Book != nil {
 		p.tally = cfg.Book.Tally()
 	}
 	e.waiters = waiters{process: p, up: e}

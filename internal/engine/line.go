@@ -7,16 +7,16 @@ import (
 	"slices"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/progress"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/progress"
+	"gompi/internal/engine/shmcoll"
 )
 
 // line has the nonblocking and persistent calls of a communicator that go through
-// rings of its board (nodecoll.Ring), and is the hook that goes on with them. As
+// rings of its board (shmcoll.Ring), and is the hook that goes on with them. As
 // long as it is not known whether all ranks have the memory, they wait here; if
 // not all have it, they go by messages.
 //
@@ -30,17 +30,17 @@ type line struct {
 	open       bool // all have the memory
 	calls      []*coll
 	persistent []*coll
-	ring       nodecoll.Ring
-	rings      [nodecoll.PersistentRings]nodecoll.Ring // of the persistent calls
+	ring       shmcoll.Ring
+	rings      [shmcoll.PersistentRings]shmcoll.Ring // of the persistent calls
 }
 
 // lineSteps is with how many calls a look goes on: of more, those behind wait for
 // slots.
-const lineSteps = nodecoll.RingSlots
+const lineSteps = shmcoll.RingSlots
 
 // ringOf is the ring of the call with that tag, -1: none.
 func (c *Context) ringOf(tag int32) int {
-	if c.Members.Len() > nodecoll.TreeRanks {
+	if c.Members.Len() > shmcoll.TreeRanks {
 		return -1
 	}
 	if tag&persistBit == 0 {
@@ -50,7 +50,7 @@ func (c *Context) ringOf(tag int32) int {
 		return 0
 	}
 	n := int(tag&seqMask>>startBits) - c.ringFrom
-	if c.ringFrom < 0 || n < 0 || n >= nodecoll.PersistentRings {
+	if c.ringFrom < 0 || n < 0 || n >= shmcoll.PersistentRings {
 		return -1
 	}
 	return 1 + n
@@ -70,7 +70,7 @@ func (c *Context) RingRoom(op collectives.Op) int64 {
 	if c.room.Load() == 0 || op != collectives.OpBarrier && op != collectives.OpAllreduce {
 		return 0
 	}
-	return nodecoll.RingRoom(c.Members.Len())
+	return shmcoll.RingRoom(c.Members.Len())
 }
 
 // lines reports whether a call that has counted on RingRoom goes through a ring, or
@@ -110,7 +110,7 @@ func (l *line) list(k *coll) *[]*coll {
 }
 
 // ringFor is where the slots of a call are.
-func (l *line) ringFor(k *coll) *nodecoll.Ring {
+func (l *line) ringFor(k *coll) *shmcoll.Ring {
 	if i := l.c.ringOf(k.tag); i > 0 {
 		return &l.rings[i-1]
 	}
@@ -341,7 +341,7 @@ func (c *Context) strayedToRing(tag int32) *fault.Fault {
 			Err: fmt.Errorf("collective call %d is made otherwise here than there, where it does not block", number)}
 	}
 	if ring == 0 && c.inside == nil {
-		b.TellElsewhere(nodecoll.Seq(tag))
+		b.TellElsewhere(shmcoll.Seq(tag))
 		b.WakeWaiting()
 	}
 	return nil
@@ -357,7 +357,7 @@ func (l *line) stray(k *coll) *fault.Fault {
 		}
 	}
 	if k.tag&persistBit == 0 {
-		seq = nodecoll.Seq(k.tag)
+		seq = shmcoll.Seq(k.tag)
 	}
 	return k.turn.Stray(came, seq)
 }

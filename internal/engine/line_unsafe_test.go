@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/shmcoll"
 	"gompi/transport"
 )
 
@@ -75,7 +75,7 @@ const (
 )
 
 // linePersists is how many persistent calls a program has: more than rings.
-const linePersists = nodecoll.PersistentRings + 3
+const linePersists = shmcoll.PersistentRings + 3
 
 func linePrograms(rnd *rand.Rand, calls int) (p []lineCall) {
 	for range calls {
@@ -269,7 +269,7 @@ func TestLineLater(t *testing.T) {
 // Refused calls, before and after the others start theirs, leave the ring in order.
 func TestLineAfterRefusal(t *testing.T) {
 	ns := boardJob(t, 3, nil)
-	for k := range 5 * nodecoll.RingSlots {
+	for k := range 5 * shmcoll.RingSlots {
 		var hs [3]Handle
 		if k%2 == 0 {
 			ns[2].Refuse(ns[2].ctx, ns[2].started(collectives.OpBarrier, nil, nil))
@@ -355,7 +355,7 @@ func TestLineFreed(t *testing.T) {
 		}
 		var hs [2][]Handle
 		for i, n := range ns {
-			for range 3 * nodecoll.RingSlots {
+			for range 3 * shmcoll.RingSlots {
 				hs[i] = append(hs[i], n.ibarrier())
 			}
 			n.FreeContext(n.ctx)
@@ -461,7 +461,7 @@ func TestLineWakes(t *testing.T) {
 	// More than there are slots, of which rank 0 waits for the last only.
 	var hs [2][]Handle
 	for i, n := range ns {
-		for range 4 * nodecoll.RingSlots {
+		for range 4 * shmcoll.RingSlots {
 			hs[i] = append(hs[i], n.ibarrier())
 		}
 	}

@@ -5,7 +5,7 @@ package engine
 import (
 	"time"
 
-	"gompi/internal/credit"
+	"gompi/internal/base/credit"
 	"gompi/transport"
 )
 

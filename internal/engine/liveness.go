@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
 )
 
 // What this process knows of others: docs/design/015-who-knows-what.md. Only
@@ -120,10 +119,10 @@ func (l *liveness) unlose(proc wire.ProcID) bool {
 
 // awaitEnd waits until another process has ended or a ping was answered, or until
 // user ends.
-func (lv *liveness) awaitEnd(c *Context, op calls.Name, user context.Context) {
+func (lv *liveness) awaitEnd(c *Context, op fault.Call, user context.Context) {
 	w := lv.waiters.newWaiter()
 	w.Need, w.user = 1, user
-	w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
+	w.call = callInfo{op: op, ctx: c, rank: callreg.NoPeer}
 	lv.syncers = append(lv.syncers, w)
 	lv.waiters.await(w)
 	lv.syncers = slices.DeleteFunc(lv.syncers, func(x *waiter) bool { return x == w })

@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gompi/internal/bytepool"
-	"gompi/internal/mem"
-	"gompi/internal/wire"
+	"gompi/internal/base/bytepool"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/mem"
 	"gompi/transport"
 )
 

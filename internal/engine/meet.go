@@ -10,10 +10,10 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 )
 
 // Processes without a communicator in common agree on the id of one by a
@@ -28,7 +28,7 @@ const MaxHostRuns = 1 << 14
 
 // MeetArgs are the arguments of Meet.
 type MeetArgs struct {
-	Op      calls.Name
+	Op      fault.Call
 	Members wire.Members // who meets, the same on all; Self is one of them
 	Key     []byte       // for what, the same on all
 	// Context is what member 0 tells. Serial 0: it gives up.
@@ -98,7 +98,7 @@ func meetText(a *MeetArgs) []byte {
 }
 
 // meetTell sends text to all others and leaves it to the engine.
-func (e *Engine) meetTell(c *Context, op calls.Name, text []byte) {
+func (e *Engine) meetTell(c *Context, op fault.Call, text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.countLost()

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/nodecoll/layout"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/collmem"
 	"gompi/transport"
 )
 
@@ -88,10 +88,10 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 // common, until leaveCommon. The lock is not held.
 func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Extent, err error) {
 	ranks, handed := c.Members.Len(), s.Handed()
-	n := layout.HeapBytes(ranks, handed)
+	n := collmem.HeapBytes(ranks, handed)
 	x.File = -1
 	if handed {
-		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, layout.BoardBytes(ranks), s.Held()); err != nil {
+		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, collmem.BoardBytes(ranks), s.Held()); err != nil {
 			return nil, x, err
 		}
 	}
@@ -118,8 +118,8 @@ func (c *Context) given(set uint32, x wire.Extent) ([]byte, error) {
 		return nil, err
 	}
 	ranks := c.Members.Len()
-	mem, err := s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, layout.HeapBytes(ranks, true), x)
-	if err == nil && !layout.Claim(mem, c.Rank, set) {
+	mem, err := s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, collmem.HeapBytes(ranks, true), x)
+	if err == nil && !collmem.Claim(mem, c.Rank, set) {
 		s.Leave(mem)
 		err = fmt.Errorf("%v: what was given to rank %d was taken back", c.ID, c.Rank)
 	}

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )

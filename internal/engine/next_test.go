@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/fault"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )

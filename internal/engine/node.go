@@ -4,20 +4,20 @@ package engine
 
 import (
 	"gompi/collectives"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/nodecoll"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/progress"
+	"gompi/internal/engine/shmcoll"
 	"gompi/transport"
 )
 
-// board is a board (internal/nodecoll) as a communicator has it.
+// board is a board (internal/engine/shmcoll) as a communicator has it.
 type board struct {
-	nodecoll.Board
-	heap *nodecoll.Heap // where it lies
+	shmcoll.Board
+	heap *shmcoll.Heap // where it lies
 	// inBlock: from at on, not as the first in its heap.
 	inBlock bool
 	at      int
@@ -105,13 +105,13 @@ const boardWays = 3
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fault.Fault {
 	b, oversubscribed := c.board, e.prog.Policy.Oversubscribed()
 	if b != nil && !oversubscribed {
-		b.FetchLine(&a.Call, nodecoll.Seq(tag))
+		b.FetchLine(&a.Call, shmcoll.Seq(tag))
 	}
 	if f := c.startFault(a, tag, pending); f != nil {
 		e.refuseColl(c, a, tag, f)
 		return f
 	}
-	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, oversubscribed)
+	b.Begin(&a.Call, shmcoll.Seq(tag), a.Alg.Reads, oversubscribed)
 	if b.quick(c, a.Op, a.Out.Bytes(), oversubscribed, a.User == nil) {
 		b.learn(a)
 		a.release()
@@ -122,7 +122,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 
 // quick does what has begun on the board of c, and ends it, if that is quick. alone: it may
 // be waited for here. size is how much the roll call says of it.
-func (b *board) quick(c *Context, op calls.Name, size int64, oversubscribed, alone bool) bool {
+func (b *board) quick(c *Context, op fault.Call, size int64, oversubscribed, alone bool) bool {
 	e := c.e
 	if oversubscribed && e.prog.Policy.Ranks == b.Size() {
 		b.Rebalance()
@@ -178,7 +178,7 @@ func (e *Engine) boardSpin(c *Context, b *board, size int64) bool {
 		}
 		if b.Moved() {
 			if moves++; moves == progress.LongMoves && e.cfg.Book != nil {
-				en := e.entry(b.req.op, c, rollcall.NoPeer, c.tag, size)
+				en := e.entry(b.req.op, c, callreg.NoPeer, c.tag, size)
 				b.slot = e.cfg.Book.Enter(&en)
 			}
 		}
@@ -223,7 +223,7 @@ func (b *board) answer(e *Engine) {
 // boardWait goes on with an operation as a request.
 func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	r := e.newRequest(reqColl)
-	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, rollcall.NoPeer, a.Out, tag
+	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, callreg.NoPeer, a.Out, tag
 	k := e.newColl()
 	r.coll = k
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, c.board
@@ -382,10 +382,10 @@ func (e *Engine) strayed(k *coll) *fault.Fault {
 	if b == nil || k.alg == b.direct {
 		return nil
 	}
-	b.TellElsewhere(nodecoll.Seq(k.tag))
+	b.TellElsewhere(shmcoll.Seq(k.tag))
 	b.WakeAll()
 	if b != c.board {
 		return nil // nobody publishes there before all have voted
 	}
-	return b.Strayed(nodecoll.Seq(k.tag))
+	return b.Strayed(shmcoll.Seq(k.tag))
 }

@@ -7,8 +7,8 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/nodecoll"
-	"gompi/internal/nodecoll/layout"
+	"gompi/internal/control/collmem"
+	"gompi/internal/engine/shmcoll"
 )
 
 // BenchmarkBoardAlone is what a collective on a board costs besides the other
@@ -16,10 +16,10 @@ import (
 func BenchmarkBoardAlone(b *testing.B) {
 	ns, _ := testJobOf(b, 1, nil, nil)
 	n := ns[0]
-	n.ctx.board = newBoard(make([]byte, layout.Size(1)), n.ctx)
+	n.ctx.board = newBoard(make([]byte, collmem.Size(1)), n.ctx)
 	n.ctx.boardState, n.ctx.readState = boardMade, readsKnown
 	defer func() { n.ctx.board, n.ctx.boardState = nil, boardUndecided }() // it lies in no heap
-	n.ctx.room.Store(int64(nodecoll.SharedRoom(1)))
+	n.ctx.room.Store(int64(shmcoll.SharedRoom(1)))
 	in, out := make([]uint64, 1), make([]uint64, 1)
 	for _, op := range []collectives.Op{collectives.OpBarrier, collectives.OpAllreduce, collectives.OpBcast} {
 		b.Run(op.String(), func(b *testing.B) {

@@ -10,8 +10,8 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/shmcoll"
 )
 
 // hood is a graph: dests and sources of each rank, in the order in which the
@@ -197,7 +197,7 @@ func TestBoardManyEdges(t *testing.T) {
 // Ranks far ahead of one that is no neighbor of theirs overwrite nothing that it
 // may still look at: they sleep until it comes.
 func TestBoardNeighborsAhead(t *testing.T) {
-	const calls = 5 * nodecoll.Cells
+	const calls = 5 * shmcoll.Cells
 	ns := boardJob(t, 3, nil)
 	h := newHood(3, [][2]int{{0, 1}, {1, 0}, {2, 2}})
 	done := make(chan error, 3*calls)

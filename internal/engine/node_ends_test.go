@@ -11,9 +11,9 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wait"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/shmcoll"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 
@@ -38,7 +38,7 @@ func TestBoardMismatch(t *testing.T) {
 // on with the others at the next.
 func TestBoardAfterRefusal(t *testing.T) {
 	ns := boardJob(t, 3, nil)
-	for k := range 3 * nodecoll.Cells {
+	for k := range 3 * shmcoll.Cells {
 		ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
 		for i, n := range ns[:2] {
 			wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *fault.Fault {
@@ -67,7 +67,7 @@ func TestBoardWithGaps(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for k := range 100 {
-		for range rnd.IntN(2 * nodecoll.Cells) {
+		for range rnd.IntN(2 * shmcoll.Cells) {
 			everywhere(t, ns, func(i int) *CollArgs {
 				a := ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0)
 				a.Alg = direct

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // A communicator that is freed while another goroutine blocks in a collective

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"maps"
 
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/nodecoll/layout"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/collmem"
+	"gompi/internal/engine/shmcoll"
 )
 
 // usedHeaps are heaps and what this process was given for them.
-type usedHeaps map[*nodecoll.Heap]wire.Extent
+type usedHeaps map[*shmcoll.Heap]wire.Extent
 
 // beginHeap begins the first use of a heap by this process, in memory of common.
-func (e *Engine) beginHeap(h *nodecoll.Heap, x wire.Extent) {
+func (e *Engine) beginHeap(h *shmcoll.Heap, x wire.Extent) {
 	if e.heaps == nil {
 		e.heaps = usedHeaps{}
 	}
@@ -25,7 +25,7 @@ func (e *Engine) beginHeap(h *nodecoll.Heap, x wire.Extent) {
 }
 
 // leaveHeap ends a use. The memory ends with the last one.
-func (e *Engine) leaveHeap(h *nodecoll.Heap) {
+func (e *Engine) leaveHeap(h *shmcoll.Heap) {
 	if h.Leave() {
 		x := e.heaps[h]
 		delete(e.heaps, h)
@@ -54,7 +54,7 @@ func (e *Engine) OfferLent() uint32 {
 }
 
 // keepLent keeps the memory that has come for c if it is the lender's.
-func (e *Engine) keepLent(c *Context, h *nodecoll.Heap) {
+func (e *Engine) keepLent(c *Context, h *shmcoll.Heap) {
 	if c == e.lender {
 		h.Use()
 		c.lent = h
@@ -70,7 +70,7 @@ func (e *Engine) dropLent(c *Context) {
 }
 
 // heap is where the blocks of c are, nil: it has no memory.
-func (c *Context) heap() *nodecoll.Heap {
+func (c *Context) heap() *shmcoll.Heap {
 	if c.board != nil {
 		return c.board.heap
 	}
@@ -108,7 +108,7 @@ func (c *Context) backRelays() {
 	}
 	h.Use()
 	defer e.leaveHeap(h)
-	if e.populate(mem[c.Rank*layout.RelayBytes:][:layout.RelayBytes]) == nil {
+	if e.populate(mem[c.Rank*collmem.RelayBytes:][:collmem.RelayBytes]) == nil {
 		b.SetRelays(mem)
 	}
 }
@@ -207,7 +207,7 @@ func (e *Engine) joinBlock(c, parent *Context, place uint32) {
 		e.leaveHeap(h)
 		return
 	}
-	b := newBoard(h.Memory()[at:][:layout.Size(n)], c)
+	b := newBoard(h.Memory()[at:][:collmem.Size(n)], c)
 	b.heap, b.at, b.inBlock = h, at, true
 	e.vote(c, b)
 	e.countVotes(c)

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/shmcoll"
 )
 
 // child is the communicator of some ranks of ns, in their order, in the block that
@@ -80,7 +80,7 @@ func TestBlocks(t *testing.T) {
 		ns := boardJob(t, size, nil)
 		rnd := rand.New(rand.NewPCG(uint64(size), 3))
 		rounds := 30
-		if size > nodecoll.TreeRanks {
+		if size > shmcoll.TreeRanks {
 			rounds = 4
 		}
 		serial := uint32(0)

@@ -4,10 +4,10 @@ package engine
 
 import (
 	"gompi/collectives/flat"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/shmcoll"
 	"gompi/transport"
 )
 
@@ -40,7 +40,7 @@ const (
 
 func (c *Context) mayShare() bool {
 	n := c.Members.Len()
-	return n > 1 && n <= nodecoll.MaxRanks && c.Remote.Len() == 0
+	return n > 1 && n <= shmcoll.MaxRanks && c.Remote.Len() == 0
 }
 
 // offerBoard says what operations may count on until it is decided: the same on
@@ -51,8 +51,8 @@ func (c *Context) offerBoard() {
 	}
 	n := c.Members.Len()
 	c.boardState = boardUndecided
-	c.room.Store(int64(nodecoll.SharedRoom(n)))
-	if n <= nodecoll.MaxReadRanks {
+	c.room.Store(int64(shmcoll.SharedRoom(n)))
+	if n <= shmcoll.MaxReadRanks {
 		c.readState = readsUndecided
 		c.reads.Store(true)
 	}
@@ -70,7 +70,7 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	f := c.startFault(a, tag, a.Tag.numbered())
 	if f == nil && !v.over(e) {
 		r := e.newRequest(reqOther)
-		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, rollcall.NoPeer, tag
+		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, callreg.NoPeer, tag
 		r.hang()
 		r.rests = e.prog.Policy.Packed() // others may have to be started
 		v.req, c.inside = r, r
@@ -203,7 +203,7 @@ func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err e
 		e.absent(c)
 	default:
 		b := newBoard(mem, c)
-		b.heap = nodecoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
+		b.heap = shmcoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
 		e.beginHeap(b.heap, x)
 		e.keepLent(c, b.heap)
 		e.vote(c, b)
@@ -238,13 +238,13 @@ func (c *Context) UseGiven(set uint32, ranks int, x wire.Extent) {
 // vote votes for the memory that has come.
 func (e *Engine) vote(c *Context, b *board) {
 	c.voted, c.boardState = b, boardVoted
-	b.StartAfter(nodecoll.Seq(c.tag) - 1)
+	b.StartAfter(shmcoll.Seq(c.tag) - 1)
 	var proof [2]uint64
 	if x := e.singleCopy(); x != nil {
 		proof[0], proof[1] = x.Proof()
 	}
 	if in := c.inside; in != nil && in.coll != nil && in.coll.board == nil {
-		b.TellElsewhere(nodecoll.Seq(c.tag))
+		b.TellElsewhere(shmcoll.Seq(c.tag))
 	}
 	if c.Rank == 0 && !b.inBlock && e.central() {
 		b.TellCentral()
@@ -270,7 +270,7 @@ func (e *Engine) countVotes(c *Context) {
 			return
 		}
 	} else if !b.AllVoted() {
-		if c.leftWithout(b, nodecoll.VotedHere) {
+		if c.leftWithout(b, shmcoll.VotedHere) {
 			e.absent(c)
 		}
 		return
@@ -302,7 +302,7 @@ func (e *Engine) absent(c *Context) {
 	c.withoutBoard()
 	e.leaveVoted(c)
 	e.dropLent(c)
-	for r := range nodecoll.Near(c.Rank, c.Members.Len()) {
+	for r := range shmcoll.Near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.lossOf(s) == nil {
 			e.control(c.peer(s), c.wireKey(wire.PlaneColl, 0), kindAbsent, 0, 0)
 		}
@@ -326,7 +326,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 	b := c.board
 	switch c.readState {
 	case readsUndecided:
-		if !b.AllVoted() && !c.leftWithout(b, nodecoll.VotedHere) {
+		if !b.AllVoted() && !c.leftWithout(b, shmcoll.VotedHere) {
 			return false // what proves that it can be read is not there yet
 		}
 		c.readState = readsAsked
@@ -340,7 +340,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 	}
 	all, no := b.ReadsVoted()
 	all = all && b.regions.memories != nil // whatever the others say, this rank has to reach them
-	if no = no || c.leftWithout(b, nodecoll.VotedReads); !no && !all {
+	if no = no || c.leftWithout(b, shmcoll.VotedReads); !no && !all {
 		return false
 	}
 	c.readState = readsKnown

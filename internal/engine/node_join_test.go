@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )

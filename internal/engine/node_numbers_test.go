@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/shmcoll"
 )
 
 // A rank that refuses calls, or hears before that they were given up, is done
@@ -15,7 +15,7 @@ import (
 func TestBoardLateRefusals(t *testing.T) {
 	ns := boardJob(t, 3, nil)
 	bcast := func(i int) *CollArgs { return ns[i].call64(collectives.OpBcast, nil, make([]uint64, 1), 1, 0) }
-	for refusals := range nodecoll.Cells + 1 {
+	for refusals := range shmcoll.Cells + 1 {
 		for _, n := range ns[1:] { // as they do when they wait
 			n.mu.Lock()
 			n.ctx.board.Tell()
@@ -46,7 +46,7 @@ func pass(t *testing.T, ns []*node) {
 	t.Helper()
 	for _, n := range ns {
 		n.mu.Lock()
-		n.ctx.collSeq = n.ctx.collSeq/nodecoll.RenewEvery*nodecoll.RenewEvery + nodecoll.RenewEvery - 1
+		n.ctx.collSeq = n.ctx.collSeq/shmcoll.RenewEvery*shmcoll.RenewEvery + shmcoll.RenewEvery - 1
 		n.mu.Unlock()
 	}
 	for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
@@ -84,7 +84,7 @@ func TestBoardNumbersWrap(t *testing.T) {
 	}
 	ahead := func() {
 		t.Helper()
-		const calls = 3 * nodecoll.Cells
+		const calls = 3 * shmcoll.Cells
 		root := make(chan *fault.Fault, calls)
 		go func() {
 			for k := range calls {
@@ -106,9 +106,9 @@ func TestBoardNumbersWrap(t *testing.T) {
 			}
 		}
 	}
-	for k := range 2*(persistBit/nodecoll.RenewEvery) + 1 {
+	for k := range 2*(persistBit/shmcoll.RenewEvery) + 1 {
 		pass(t, ns)
-		if k%(persistBit/nodecoll.RenewEvery) == 0 {
+		if k%(persistBit/shmcoll.RenewEvery) == 0 {
 			// The same number as one whole turn before.
 			bcast(1)
 			bcast(0)

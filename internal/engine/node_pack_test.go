@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/progress"
 	"gompi/transport"
 )
 
@@ -28,8 +28,8 @@ func (w watchedCopies) Register(buf []byte) uint64 {
 func TestLongPacking(t *testing.T) {
 	const block = 1 << 16                                             // uint64s
 	const many = (progress.LongMoves + 64) * (64 << 10) / (8 * block) // blocks, in pieces of 64 KiB
-	mem := make([]byte, rollcall.Bytes)
-	book, err := rollcall.Open(mem)
+	mem := make([]byte, callreg.Bytes)
+	book, err := callreg.Open(mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ func TestLongPacking(t *testing.T) {
 	defer cancel()
 	for _, user := range []context.Context{nil, ctx} {
 		for _, edges := range []int{1, many} {
-			var shown []rollcall.Entry
+			var shown []callreg.Entry
 			b := ns[0].ctx.board
 			was := b.regions.singleCopy
 			if was != nil {
 				b.regions.singleCopy = watchedCopies{was, func(buf []byte) {
 					if len(buf) == 8*block*edges {
-						shown = rollcall.Read(mem)
+						shown = callreg.Read(mem)
 					}
 				}}
 			}
@@ -105,7 +105,7 @@ func TestLongPacking(t *testing.T) {
 			if len(shown) != 1 || shown[0].Op != "NeighborAlltoallv" {
 				t.Errorf("with a context %v: packing ends, and the roll call has %+v", user != nil, shown)
 			}
-			if left := rollcall.Read(mem); len(left) != 0 {
+			if left := callreg.Read(mem); len(left) != 0 {
 				t.Errorf("a call that has ended is in the roll call: %+v", left)
 			}
 		}

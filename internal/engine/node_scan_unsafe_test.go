@@ -12,7 +12,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // read64 is call64 with the algorithm that reads.

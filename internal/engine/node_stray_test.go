@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // unlike makes different calls on the ranks of a job, in the order of the

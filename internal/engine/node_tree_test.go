@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // oversubscribed makes a job whose ranks say that they share processors, or that they do

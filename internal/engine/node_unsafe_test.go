@@ -12,11 +12,11 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/shmcoll"
 )
 
 // join64 composes maps x -> ax + b modulo 1<<32, kept as {a, b}: associative,
@@ -100,8 +100,8 @@ func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*fault.F
 // can.
 func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *CollArgs {
 	a := &CollArgs{
-		Op:   calls.Name(op.String()),
-		Call: nodecoll.Call{In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64, Args: collectives.Args{Op: op, Rank: n.ctx.Rank, Size: n.ctx.Members.Len(), Count: int64(count), Root: root}},
+		Op:   fault.Call(op.String()),
+		Call: shmcoll.Call{In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64, Args: collectives.Args{Op: op, Rank: n.ctx.Rank, Size: n.ctx.Members.Len(), Count: int64(count), Root: root}},
 	}
 	if op == collectives.OpReduceScatter {
 		a.Args.Counts = uneven(a.Args.Size, count)

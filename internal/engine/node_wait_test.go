@@ -8,9 +8,9 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wait"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/shmcoll"
+	"gompi/internal/host/wait"
 )
 
 // A rank that sleeps over a board is woken, and the numbers of sleepers end at
@@ -49,14 +49,14 @@ func TestBoardSleepers(t *testing.T) {
 // sleeps until one of them is done.
 func TestBoardRootAhead(t *testing.T) {
 	ns := boardJob(t, 2, nil)
-	const calls = 3 * nodecoll.Cells
+	const calls = 3 * shmcoll.Cells
 	root := make(chan *fault.Fault, calls)
 	go func() {
 		for k := range calls {
 			root <- ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{uint64(k)}, 1, 0))
 		}
 	}()
-	const ahead = nodecoll.Cells - 1
+	const ahead = shmcoll.Cells - 1
 	for range ahead {
 		if f := soon(t, "bcast", func() *fault.Fault { return <-root }); f != nil {
 			t.Fatal(f)

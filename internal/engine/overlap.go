@@ -5,8 +5,8 @@ package engine
 import (
 	"fmt"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 )
 
 // All ranks must start the collectives of a communicator in one order, so two

@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"gompi/internal/buffer"
-	"gompi/internal/mem"
+	"gompi/internal/data/buffer"
+	"gompi/internal/host/mem"
 	"gompi/transport"
 )
 

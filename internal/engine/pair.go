@@ -3,9 +3,8 @@
 package engine
 
 import (
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/rollcall"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/callreg"
 )
 
 // A send and a receive that are one request for whoever waits (MPI_Isendrecv).
@@ -25,10 +24,10 @@ type pairs struct {
 // request. Its status is the receive's. If the send fails, so does the request,
 // and the receive is withdrawn. Either may be nil; without a receive none is the
 // status.
-func (pr *pairs) Pair(c *Context, op calls.Name, s *SendArgs, r *RecvArgs, none Status) Handle {
+func (pr *pairs) Pair(c *Context, op fault.Call, s *SendArgs, r *RecvArgs, none Status) Handle {
 	pr.process.mu.Lock()
 	m := pr.reqs.newRequest(reqPair)
-	m.op, m.ctx, m.rank, m.tag, m.status = op, c, rollcall.NoPeer, rollcall.NoTag, none
+	m.op, m.ctx, m.rank, m.tag, m.status = op, c, callreg.NoPeer, callreg.NoTag, none
 	k := pr.rounds.newColl()
 	k.pair, k.req, k.ctx, k.pending = true, m, c, 1
 	m.coll = k

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
 )
 
 // pair starts a send to one rank and a receive of another, both with tag 1.

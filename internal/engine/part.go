@@ -7,10 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 
@@ -65,7 +65,7 @@ const MaxPartitions = 1 << 16
 // PartArgs are the arguments of a partitioned operation. The bytes of Buf are
 // a multiple of Parts.
 type PartArgs struct {
-	Op    calls.Name
+	Op    fault.Call
 	Buf   buffer.Buf
 	Send  bool
 	Parts int32 // 1..MaxPartitions

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/nodecoll"
-	"gompi/internal/wait"
+	"gompi/internal/engine/shmcoll"
+	"gompi/internal/host/wait"
 )
 
 // Tags of partitions come around: those in use are passed over, and a range that was freed is
@@ -79,7 +79,7 @@ func TestPersistentPlaces(t *testing.T) {
 		}
 		return tags[0]
 	}
-	for range nodecoll.PersistentRings { // whose places are not used again
+	for range shmcoll.PersistentRings { // whose places are not used again
 		n := next()
 		cs[0].FreePersistent(n)
 		cs[1].FreePersistent(n)

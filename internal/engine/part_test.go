@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"gompi/internal/wait"
+	"gompi/internal/host/wait"
 )
 
 func described(parts, base uint32, size uint64) []byte {

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/retry"
-	"gompi/internal/ring"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/list"
+	"gompi/internal/base/retry"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 
@@ -50,7 +50,7 @@ type Peer struct {
 	otherSlot transport.Slot
 
 	credit        credit.Pair
-	announcements ring.List[arrival] // that nobody has received
+	announcements list.List[arrival] // that nobody has received
 	tight         bool               // in flow.tight
 	filledBy      wire.ContextID     // who has most of these, once it was told that it gets no more
 	filler        wire.ContextID     // whose messages fill the receiver
@@ -68,7 +68,7 @@ type Peer struct {
 
 	ping uint64 // of one that is lost, or cannot be answered
 
-	ops ring.List[Request] // see Request.hang
+	ops list.List[Request] // see Request.hang
 }
 
 // network is who there is, and how it is reached.

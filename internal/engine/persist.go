@@ -5,7 +5,7 @@ package engine
 import (
 	"slices"
 
-	"gompi/internal/nodecoll"
+	"gompi/internal/engine/shmcoll"
 )
 
 // Collective calls of a communicator are numbered; the number is the tag of
@@ -90,7 +90,7 @@ func (c *Context) PersistentPlaces() []uint64 {
 func (c *Context) AgreePlaces(words []uint64) {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	rings := nodecoll.PersistentRings
+	rings := shmcoll.PersistentRings
 	if c.ringFrom < 0 {
 		rings = 0
 	}
@@ -106,7 +106,7 @@ func (c *Context) FreePersistent(t CollTag) {
 
 func (c *Context) nextColl() int32 {
 	tag := int32(c.collSeq & seqMask)
-	if c.collSeq++; c.collSeq%nodecoll.RenewEvery == 0 {
+	if c.collSeq++; c.collSeq%shmcoll.RenewEvery == 0 {
 		c.renewBoard()
 		c.renewNode()
 	}
@@ -165,4 +165,4 @@ func (c *Context) ahead(tag int32) bool {
 const _ = uint(persistBit>>startBits - MaxPersistent)
 
 // All tags of calls have a number on a board.
-const _ = uint(nodecoll.SeqMask - seqMask)
+const _ = uint(shmcoll.SeqMask - seqMask)

@@ -5,13 +5,12 @@ package engine
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // ProbeArgs are the arguments of a probe.
 type ProbeArgs struct {
-	Op          calls.Name
+	Op          fault.Call
 	Source, Tag int32
 	User        context.Context
 	Take        bool // matched probe: remove the message

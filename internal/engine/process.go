@@ -3,11 +3,11 @@
 package engine
 
 import (
-	"gompi/internal/credit"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/progress"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 
@@ -65,7 +65,7 @@ type Config struct {
 	// Blocked is called by a goroutine that finds the engine locked; optional.
 	Blocked func()
 	// Book records blocking calls for the roll call, and counts messages; optional.
-	Book *rollcall.Book
+	Book *callreg.Book
 }
 
 // DefaultCredit is how many unexpected eager bytes of a pair of processes there
@@ -78,7 +78,7 @@ type process struct {
 	cfg    Config // immutable
 	mu     *wait.Gate
 	closed bool
-	tally  *rollcall.Tally
+	tally  *callreg.Tally
 	prog   progress.Machine
 }
 

@@ -2,7 +2,7 @@
 
 package engine
 
-import "gompi/internal/fault"
+import "gompi/internal/base/fault"
 
 // Send sends and waits until the buffer may be reused (in synchronous mode:
 // until the message was matched).

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gompi/collectives"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

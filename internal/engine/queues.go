@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/calls"
-	"gompi/internal/credit"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 )
 
 // maxListed bounds each list of Queues, maxGroups what is looked at for it.
@@ -31,7 +31,7 @@ const (
 
 // lot is what messages or operations have in common that stand on one line.
 type lot struct {
-	op        calls.Name
+	op        fault.Call
 	peer, tag int32
 	ctx       wire.ContextID
 	stage     string

@@ -7,18 +7,18 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 
 // RecvArgs are the arguments of a receive.
 type RecvArgs struct {
-	Op     calls.Name
+	Op     fault.Call
 	Buf    buffer.Buf
 	Source int32 // rank in the remote group, or match.Any
 	Tag    int32 // or match.Any

@@ -6,12 +6,12 @@ import (
 	"context"
 	"fmt"
 
-	"gompi/internal/bytepool"
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/bytepool"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 
@@ -298,9 +298,9 @@ func (e *Engine) WakeProcess(p wire.ProcID) {
 }
 
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.
-func (rq *requests) NewRemote(c *Context, op calls.Name, rank int32) Handle {
+func (rq *requests) NewRemote(c *Context, op fault.Call, rank int32) Handle {
 	r := rq.newRequest(reqOther)
-	r.op, r.ctx, r.rank, r.tag = op, c, rank, rollcall.NoTag
+	r.op, r.ctx, r.rank, r.tag = op, c, rank, callreg.NoTag
 	r.hang()
 	return Handle{r, r.gen}
 }

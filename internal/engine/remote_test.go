@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
 )

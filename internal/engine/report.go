@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
 )
 
 // Calls returns the calls in which this process waits, as it would tell a report: with
 // those that keep them waiting now, which it finds out, asking other processes where it
 // must. It takes a moment. Without a roll call there are none.
-func Calls(e *Engine) []rollcall.Entry {
+func Calls(e *Engine) []callreg.Entry {
 	book := e.cfg.Book
 	if book == nil {
 		return nil
@@ -42,7 +42,7 @@ func Calls(e *Engine) []rollcall.Entry {
 		time.Sleep(queuesPause)
 	}
 	others := insteads(e)
-	return book.Calls(func(slot int, en *rollcall.Entry) { en.Instead = others[slot] })
+	return book.Calls(func(slot int, en *callreg.Entry) { en.Instead = others[slot] })
 }
 
 // insteads says what is there that does not match the receives and probes in which

@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/dtype"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/ring"
-	"gompi/internal/rollcall"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/fault"
+	"gompi/internal/base/list"
+	"gompi/internal/control/callreg"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 
@@ -61,7 +61,7 @@ type Request struct {
 	rests  bool // see waiter.rests
 	looked bool // see Inspect
 
-	op   calls.Name
+	op   fault.Call
 	ctx  *Context
 	peer *Peer
 	buf  buffer.Buf
@@ -82,8 +82,8 @@ type Request struct {
 	next   *Request
 	prev   *Request // in a sendQueue
 
-	atPeer ring.Tie[Request] // in Peer.ops
-	atCtx  ring.Tie[Request] // in Context.ops, anys or from
+	atPeer list.Tie[Request] // in Peer.ops
+	atCtx  list.Tie[Request] // in Context.ops, anys or from
 }
 
 // Status is what a completed operation tells.
@@ -318,7 +318,7 @@ func (r *Request) hangPosted() {
 		c.anys.Add(&r.atCtx, r)
 	default:
 		if c.from == nil {
-			c.from = make([]ring.List[Request], len(c.peers))
+			c.from = make([]list.List[Request], len(c.peers))
 		}
 		c.from[source].Add(&r.atCtx, r)
 	}
@@ -362,32 +362,32 @@ func (rq *requests) started(yield func(*Request) bool) {
 // NewOther starts a request that Complete ends: for layers above that build
 // operations of their own (generalized requests). A Status counts the elements
 // of buf.
-func (rq *requests) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
+func (rq *requests) NewOther(c *Context, op fault.Call, buf buffer.Buf) Handle {
 	return rq.newOther(c, op, buf, false)
 }
 
 // NewApart is NewOther for what has no part in any process's messages or memory: who
 // retires does not wait for it, and may be what it waits for.
-func (rq *requests) NewApart(c *Context, op calls.Name) Handle {
+func (rq *requests) NewApart(c *Context, op fault.Call) Handle {
 	return rq.newOther(c, op, buffer.Buf{}, true)
 }
 
-func (rq *requests) newOther(c *Context, op calls.Name, buf buffer.Buf, apart bool) Handle {
+func (rq *requests) newOther(c *Context, op fault.Call, buf buffer.Buf, apart bool) Handle {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
 	r := rq.newRequest(reqOther)
-	r.op, r.ctx, r.rank, r.tag, r.buf, r.apart = op, c, rollcall.NoPeer, rollcall.NoTag, buf, apart
+	r.op, r.ctx, r.rank, r.tag, r.buf, r.apart = op, c, callreg.NoPeer, callreg.NoTag, buf, apart
 	r.hang()
 	return Handle{r, r.gen}
 }
 
 // NewDone makes a request that is complete: for operations that need nothing
 // done, or whose arguments are wrong.
-func (rq *requests) NewDone(c *Context, op calls.Name, st Status) Handle {
+func (rq *requests) NewDone(c *Context, op fault.Call, st Status) Handle {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
 	r := rq.newRequest(reqDone)
-	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
+	r.op, r.ctx, r.rank, r.tag = op, c, callreg.NoPeer, callreg.NoTag
 	r.status, r.done = st, true
 	return Handle{r, r.gen}
 }
@@ -423,7 +423,7 @@ func (rq *requests) failSend(r *Request, f *fault.Fault) {
 }
 
 // failed returns a request that is complete with a fault.
-func (rq *requests) failed(c *Context, k reqKind, op calls.Name, f *fault.Fault) *Request {
+func (rq *requests) failed(c *Context, k reqKind, op fault.Call, f *fault.Fault) *Request {
 	r := rq.newRequest(k)
 	r.ctx, r.op = c, op
 	r.fail(f)
@@ -494,7 +494,7 @@ func (rq *requests) FreeOther(h Handle) Outcome {
 // Outcome is what Wait and Test tell of one request.
 type Outcome struct {
 	Done   bool
-	Op     calls.Name
+	Op     fault.Call
 	Owner  any   // Context.Owner, nil for a stale request
 	Elem   int64 // bytes of an element of the buffer
 	Peer   int32
@@ -505,7 +505,7 @@ type Outcome struct {
 func (r *Request) outcome() Outcome {
 	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
 	if r.kind == reqColl {
-		o.Tag = rollcall.NoTag // the program did not give it
+		o.Tag = callreg.NoTag // the program did not give it
 	}
 	if r.looked {
 		r.inspect()

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 var errRetires = errors.New("the process leaves by a change of its set")

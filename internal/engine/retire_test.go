@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // retired is how Retire has ended.

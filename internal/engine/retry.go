@@ -5,8 +5,8 @@ package engine
 import (
 	"time"
 
-	"gompi/internal/retry"
-	"gompi/internal/wire"
+	"gompi/internal/base/retry"
+	"gompi/internal/base/wire"
 )
 
 // fetchContact asks the control plane for a process. The lock is not held.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 )
 
 // A moment in which this process can open no files, or has no memory, is waited

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/calls"
-	"gompi/internal/rollcall"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/callreg"
 )
 
 // entry describes a blocking call for the roll call. It runs on the goroutine
 // of the call, whose caller it names.
-func (ws *waiters) entry(op calls.Name, c *Context, rank, tag int32, size int64) rollcall.Entry {
-	en := rollcall.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: ws.caller()}
+func (ws *waiters) entry(op fault.Call, c *Context, rank, tag int32, size int64) callreg.Entry {
+	en := callreg.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: ws.caller()}
 	if c == nil {
 		return en
 	}

@@ -2,7 +2,7 @@
 
 package engine
 
-import "gompi/internal/wire"
+import "gompi/internal/base/wire"
 
 // The messages of an intercommunicator go to its remote group, but for steps
 // of collectives within the local one, which have a plane of their own:

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/buffer"
-	"gompi/internal/calls"
-	"gompi/internal/credit"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/data/buffer"
+
+	"gompi/internal/base/credit"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 
@@ -27,7 +27,7 @@ const (
 
 // SendArgs are the arguments of a send.
 type SendArgs struct {
-	Op    calls.Name
+	Op    fault.Call
 	Buf   buffer.Buf
 	Dest  int32 // rank in the remote group
 	Tag   int32

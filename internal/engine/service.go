@@ -2,7 +2,7 @@
 
 package engine
 
-import "gompi/internal/progress"
+import "gompi/internal/engine/progress"
 
 // poller is the engine as its progress.Machine polls it and puts it to sleep.
 type poller Engine

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/serials"
-	"gompi/internal/testlab"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/idset"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/wait"
+	"gompi/internal/test/testlab"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -39,7 +39,7 @@ func guest(t *testing.T, hub *inproc.Hub, id wire.ProcID) *node {
 // live.
 func TestSoakGuests(t *testing.T) {
 	const alive = 100
-	joins, warm := testlab.Rounds(10_000, 200_000), 2*alive+serials.MaxPast
+	joins, warm := testlab.Rounds(10_000, 200_000), 2*alive+idset.MaxPast
 	ns, hub := testJobOf(t, 1, nil, nil)
 	n := ns[0]
 	var live []*node
@@ -114,7 +114,7 @@ func TestSoakGuests(t *testing.T) {
 	n.mu.Lock()
 	for what, x := range map[string][2]int{
 		"peers": {len(n.peers), alive}, "dead": {len(n.dead), 0}, "watched": {len(n.watched), alive},
-		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {n.freed.Creators(), serials.MaxPast + alive},
+		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {n.freed.Creators(), idset.MaxPast + alive},
 		"slots": {len(n.links[1].slots), 2 * alive}, "others": {len(n.asked) + len(n.lost) + len(n.meetings), 0},
 	} {
 		if x[0] > x[1] {

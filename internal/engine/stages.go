@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
+	"gompi/internal/engine/shmcoll"
 )
 
 // nodePart is what the ranks of this host have of a communicator over several: a
@@ -270,7 +270,7 @@ func (e *Engine) stageBoard(c *Context, tag int32, stage int) (ran bool, f *faul
 // forgetEarly forgets what was told of stages that have passed.
 func (c *Context) forgetEarly() {
 	if t := c.faults; t != nil && len(t.early) > 0 {
-		t.early = slices.DeleteFunc(t.early, func(g givenUp) bool { return nodecoll.Later(uint32(c.tag), uint32(g.to)) })
+		t.early = slices.DeleteFunc(t.early, func(g givenUp) bool { return shmcoll.Later(uint32(c.tag), uint32(g.to)) })
 	}
 }
 
@@ -304,7 +304,7 @@ func (s *nodePart) strays(tag int32) {
 	if s.msgs.Alg != nil || n.board == nil {
 		return
 	}
-	n.board.TellElsewhere(nodecoll.Seq(stageNumber(tag, 0)))
+	n.board.TellElsewhere(shmcoll.Seq(stageNumber(tag, 0)))
 	n.board.WakeAll()
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/fault"
+	"gompi/internal/base/fault"
 )
 
 // nodeJob is a job of which rank r is on host hosts[r], and has made calls.

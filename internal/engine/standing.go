@@ -5,9 +5,9 @@ package engine
 import (
 	"slices"
 
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 )
 
 func (c *Context) makeFaults() *faults {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/wait"
+	"gompi/internal/base/fault"
+	"gompi/internal/data/buffer"
+	"gompi/internal/host/wait"
 	"gompi/transport/faulty"
 )
 

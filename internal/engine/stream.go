@@ -5,8 +5,8 @@ package engine
 import (
 	"fmt"
 
-	"gompi/internal/match"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/engine/match"
 	"gompi/transport"
 )
 

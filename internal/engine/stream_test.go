@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"gompi/collectives"
-	"gompi/internal/buffer"
-	"gompi/internal/fault"
-	"gompi/internal/nodecoll"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/data/buffer"
+	"gompi/internal/engine/shmcoll"
 	"gompi/transport"
 	"gompi/transport/faulty"
 	"gompi/transport/inproc"
@@ -407,7 +407,7 @@ func TestStridedSteps(t *testing.T) {
 		for k := range all {
 			for _, kind := range []collectives.Kind{collectives.Copy, collectives.Reduce} {
 				in, out := newArea(&all[i], 2, size, 1).put(data), newArea(&all[k], 1, size, 2).put(old)
-				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), Call: nodecoll.Call{In: in.buf(), Out: out.buf(), Unit: 1}}
+				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), Call: shmcoll.Call{In: in.buf(), Out: out.buf(), Unit: 1}}
 				want := data
 				if kind == collectives.Reduce {
 					a.Kernel, a.Commutative, want = addBytes, true, sum

@@ -10,8 +10,8 @@ import (
 	"math/rand/v2"
 	"unsafe"
 
-	"gompi/internal/buffer"
-	"gompi/internal/dtype"
+	"gompi/internal/data/buffer"
+	"gompi/internal/data/dtype"
 )
 
 // A shape is an element type together with the places of its packed bytes,

@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
+	"gompi/transport/tuning"
 )
 
 // Told is how messages have gone between this process and another one, for people: by which
@@ -24,7 +24,7 @@ func Told(e *Engine, id wire.ProcID) (name, text string) {
 }
 
 // SetWays chooses which way messages go inside this host.
-func SetWays(e *Engine, w ways.Table) {
+func SetWays(e *Engine, w tuning.Table) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, l := range e.links {

@@ -5,12 +5,11 @@ package engine
 import (
 	"context"
 
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/match"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/engine/match"
+	"gompi/internal/engine/progress"
 )
 
 // waiter is one goroutine in a blocking call.
@@ -30,7 +29,7 @@ type waiter struct {
 
 // callInfo describes a blocking call that has no request.
 type callInfo struct {
-	op        calls.Name
+	op        fault.Call
 	ctx       *Context
 	rank, tag int32
 }
@@ -194,7 +193,7 @@ func (ws *waiters) note(w *waiter, h holder) {
 		}
 		op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
 		if r.kind == reqOther && rank == match.Any {
-			rank = rollcall.NoPeer
+			rank = callreg.NoPeer
 		}
 	}
 	if c != nil {

@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"gompi/internal/fault"
-	"gompi/internal/progress"
-	"gompi/internal/wait"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/progress"
+	"gompi/internal/host/wait"
 )
 
 // waitOne waits for one request. The lock is held at entry and return.

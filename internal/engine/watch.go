@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"gompi/internal/fault"
-	"gompi/internal/progress"
+	"gompi/internal/base/fault"
+	"gompi/internal/engine/progress"
 )
 
 // watch is a hook that ends with the process: quit does that, and takes it off the

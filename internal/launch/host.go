@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 )
 
 // Host is what a head wants of an agent. All is one way.
@@ -55,7 +55,7 @@ type Host interface {
 
 // Start is a process to start.
 type Start struct {
-	control.StartProc
+	protocol.StartProc
 	Label Label
 	First bool // started by the command line; else while the job runs
 	App   int  // its number on the command line
@@ -109,7 +109,7 @@ type Event struct {
 func Begun(err error) Event {
 	ev := Event{Kind: EvBegun}
 	if err != nil {
-		ev.Status, ev.Text = ExitFailure, control.Hinted(err).Error()
+		ev.Status, ev.Text = ExitFailure, protocol.Hinted(err).Error()
 		if se := (*StartError)(nil); errors.As(err, &se) {
 			ev.Status = se.Status
 		}
@@ -124,7 +124,7 @@ func (ev *Event) Err() error {
 	}
 	err := error(&StartError{Status: ev.Status, Err: errors.New(ev.Text)})
 	if ev.Proc != (wire.ProcID{}) {
-		err = &control.NotStarted{Proc: ev.Proc, Err: err}
+		err = &protocol.NotStarted{Proc: ev.Proc, Err: err}
 	}
 	return err
 }

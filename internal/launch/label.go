@@ -5,7 +5,7 @@ package launch
 import (
 	"fmt"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // Role is what a process is in its job at the moment, as far as its name goes.

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // column is one of the table. Of those that do not fit beside the others the ones with
@@ -175,7 +175,7 @@ func waitText(r *Row) string {
 	if r.Waited > 0 {
 		text += " " + long(r.Waited)
 	}
-	if r.Proc != nil && len(r.Proc.Calls) > 0 && r.Proc.State == control.Joined && r.Waited > 0 {
+	if r.Proc != nil && len(r.Proc.Calls) > 0 && r.Proc.State == protocol.Joined && r.Waited > 0 {
 		text += " at " + r.Proc.Calls[0].Caller
 	}
 	return text
@@ -198,12 +198,12 @@ const mainName = "main"
 
 // setNames are what sets are called in a column: by a name of the program's, or their
 // number. Those of hosts have none, as hosts have a column.
-func setNames(sets []control.SetReport) map[uint32]string {
+func setNames(sets []protocol.SetReport) map[uint32]string {
 	names := map[uint32]string{}
 	for i := range sets {
 		s := &sets[i]
 		name := fmt.Sprint(s.Set.Number)
-		if strings.HasPrefix(s.Set.Name, control.HostScheme) {
+		if strings.HasPrefix(s.Set.Name, protocol.HostScheme) {
 			name = ""
 		}
 		for _, other := range append([]string{s.Set.Name}, s.Names...) {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // What --json writes: an object a line, of three kinds. Rates are null as long as they are
@@ -111,7 +111,7 @@ func (j *JSON) Write(s *Sample) error {
 	t := Total(rows)
 	job := jsonJob{Top: "job", Job: j.Job, Time: at, Processes: t.Ranks, Hosts: len(Hosts(rows)), Memory: t.Memory, jsonRates: t.json()}
 	for i := range s.Procs {
-		if s.Procs[i].State == control.Spare {
+		if s.Procs[i].State == protocol.Spare {
 			job.Spares++
 		}
 	}
@@ -143,7 +143,7 @@ func process(r *Row, names map[uint32]string, job, at string) *jsonProcess {
 			o.Sets = append(o.Sets, name)
 		}
 	}
-	if p.State == control.Joined && len(p.Calls) > 0 {
+	if p.State == protocol.Joined && len(p.Calls) > 0 {
 		c, waited := &p.Calls[0], r.Waited.Seconds()
 		o.Waits, o.Waited, o.At = &c.Op, &waited, &c.Caller
 		if r.For != "" {

@@ -9,17 +9,17 @@ import (
 	"fmt"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/protocol"
 )
 
 // Sample is what is known of a job at one moment.
 type Sample struct {
 	When  time.Time
-	Procs []control.StackReport
-	Sets  []control.SetReport
-	Ops   []control.OpReport
+	Procs []protocol.StackReport
+	Sets  []protocol.SetReport
+	Ops   []protocol.OpReport
 }
 
 // Rates are what a process, or several together, do in a second.
@@ -31,7 +31,7 @@ type Rates struct {
 }
 
 // rates are those between two moments; false: they are none.
-func rates(from, to *control.Used) (r Rates, ok bool) {
+func rates(from, to *protocol.Used) (r Rates, ok bool) {
 	span := to.At - from.At
 	if from.At == 0 || span <= 0 || to.CPU < from.CPU {
 		return Rates{}, false
@@ -62,7 +62,7 @@ func (r *Rates) add(more *Rates) {
 // Row is what is shown of one process, or of those of one host together.
 type Row struct {
 	Name   string
-	Proc   *control.StackReport // nil: it is a host
+	Proc   *protocol.StackReport // nil: it is a host
 	Host   string
 	Ranks  int // processes that it stands for
 	Memory int64
@@ -93,7 +93,7 @@ type History struct {
 type past struct {
 	since time.Time // when it was first seen
 	ended time.Time // when it was first seen to have ended; 0: it has not
-	used  control.Used
+	used  protocol.Used
 	rates Rates
 	known bool
 }
@@ -114,7 +114,7 @@ func (h *History) Rows(s *Sample) []Row {
 	rows := make([]Row, 0, len(s.Procs))
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		if p.State == control.Spare {
+		if p.State == protocol.Spare {
 			continue
 		}
 		was := before[p.Proc.Serial]
@@ -130,7 +130,7 @@ func (h *History) Rows(s *Sample) []Row {
 			was.used, was.known = p.Used, false
 		}
 		h.procs[p.Proc.Serial] = was
-		if p.State == control.Exited {
+		if p.State == protocol.Exited {
 			if was.ended.IsZero() && was.since != s.When {
 				was.ended = s.When
 			}
@@ -139,9 +139,9 @@ func (h *History) Rows(s *Sample) []Row {
 			}
 		}
 		r := Row{Name: p.Called(), Proc: p, Host: printable(p.Host), Ranks: 1, Memory: p.Used.Memory, Rates: was.rates, Known: was.known,
-			Fresh: was.since.After(h.began) && s.When.Sub(was.since) < freshFor, Gone: p.State == control.Exited, order: p.Rank}
+			Fresh: was.since.After(h.began) && s.When.Sub(was.since) < freshFor, Gone: p.State == protocol.Exited, order: p.Rank}
 		if p.Name != "" {
-			r.order = control.MaxMembers + int(p.Proc.Serial)
+			r.order = protocol.MaxMembers + int(p.Proc.Serial)
 		}
 		r.waits(called, s.When)
 		rows = append(rows, r)
@@ -152,9 +152,9 @@ func (h *History) Rows(s *Sample) []Row {
 // waits finds out what a process waits for.
 func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
 	switch p := r.Proc; {
-	case p.State == control.Exited && p.How != "":
+	case p.State == protocol.Exited && p.How != "":
 		r.Waits = printable(p.How)
-	case p.State != control.Joined:
+	case p.State != protocol.Joined:
 		r.Waits = p.State.String()
 	case p.Silent != "":
 		r.Waits = printable(p.Silent)
@@ -165,13 +165,13 @@ func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
 }
 
 // peer says whom a call waits for, if that is one process, or any.
-func peer(c *rollcall.Entry, called map[wire.ProcID]string) string {
+func peer(c *callreg.Entry, called map[wire.ProcID]string) string {
 	switch {
 	case c.Holder != (wire.ProcID{}) && called[c.Holder] != "": // who keeps it waiting, not whose memory it is
 		return called[c.Holder]
-	case c.Peer == rollcall.NoPeer:
+	case c.Peer == callreg.NoPeer:
 		return ""
-	case c.Peer == rollcall.AnyPeer:
+	case c.Peer == callreg.AnyPeer:
 		return "any rank"
 	case called[c.PeerProc] != "":
 		return called[c.PeerProc]

@@ -11,30 +11,30 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"gompi/internal/change"
-	"gompi/internal/control"
-	"gompi/internal/rollcall"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/change"
+	"gompi/internal/control/protocol"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) //archtest:global a moment, which never changes
 
 // proc is a process that has counted n times what each second brings to it.
-func proc(rank, size int, seconds float64) control.StackReport {
+func proc(rank, size int, seconds float64) protocol.StackReport {
 	n := uint64(seconds * float64(rank+1))
-	return control.StackReport{
-		ProcInfo: control.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: uint32(rank + 1)}, Rank: rank, Size: size, PID: 1000 + rank, State: control.Joined},
+	return protocol.StackReport{
+		ProcInfo: protocol.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: uint32(rank + 1)}, Rank: rank, Size: size, PID: 1000 + rank, State: protocol.Joined},
 		Host:     fmt.Sprintf("h%d", rank*2/size), Sets: []uint32{4},
-		Used: control.Used{At: time.Hour + time.Duration(seconds*float64(time.Second)), CPU: time.Duration(seconds*250) * time.Millisecond, Memory: 6_000_000,
-			Tally: rollcall.Tally{Sent: 10 * n, SentBytes: 1000 * n, Received: 20 * n, ReceivedBytes: 2000 * n, Collectives: 5 * n}},
+		Used: protocol.Used{At: time.Hour + time.Duration(seconds*float64(time.Second)), CPU: time.Duration(seconds*250) * time.Millisecond, Memory: 6_000_000,
+			Tally: callreg.Tally{Sent: 10 * n, SentBytes: 1000 * n, Received: 20 * n, ReceivedBytes: 2000 * n, Collectives: 5 * n}},
 	}
 }
 
 // job is a sample of so many processes on two hosts, so long after noon.
 func job(size int, seconds float64) Sample {
 	s := Sample{When: noon.Add(time.Duration(seconds * float64(time.Second))),
-		Sets: []control.SetReport{{Set: control.SetName{Number: 4, Name: "gompi://7/4"}, Size: size, Living: size, Watched: size, Main: true},
-			{Set: control.SetName{Number: 3, Name: "gompi://host/h0"}, Size: 2, Living: 2}}}
+		Sets: []protocol.SetReport{{Set: protocol.SetName{Number: 4, Name: "gompi://7/4"}, Size: size, Living: size, Watched: size, Main: true},
+			{Set: protocol.SetName{Number: 3, Name: "gompi://host/h0"}, Size: 2, Living: 2}}}
 	for rank := range size {
 		s.Procs = append(s.Procs, proc(rank, size, seconds))
 	}
@@ -42,7 +42,7 @@ func job(size int, seconds float64) Sample {
 }
 
 func viewed(samples ...Sample) *View {
-	v := &View{Title: "job 7  prog", Describe: func(r *control.OpReport) string { return fmt.Sprintf("change %d %v", r.Op.Op, r.Op.State) }}
+	v := &View{Title: "job 7  prog", Describe: func(r *protocol.OpReport) string { return fmt.Sprintf("change %d %v", r.Op.Op, r.Op.State) }}
 	for _, s := range samples {
 		v.Add(s)
 	}
@@ -59,11 +59,11 @@ func page(v *View, width, height int) string {
 
 func TestPage(t *testing.T) {
 	first, s := job(3, 0), job(3, 2)
-	s.Procs[0].Calls = []rollcall.Entry{{Op: "Recv", Peer: 2, PeerProc: s.Procs[2].Proc, Since: s.When.Add(-1500 * time.Millisecond), Caller: "a.go:7 main.f"}}
-	s.Procs[1].Calls = []rollcall.Entry{{Op: "Barrier", Peer: rollcall.NoPeer, Since: s.When.Add(time.Second)}} // by a clock that is ahead
-	s.Procs = append(s.Procs, control.StackReport{ProcInfo: control.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: 9}, Name: "new.0", State: control.Starting}, Host: "h1"},
-		control.StackReport{ProcInfo: control.ProcInfo{State: control.Spare}})
-	s.Ops = []control.OpReport{{Op: control.OpBody{Op: 1, State: change.Done}}, {Op: control.OpBody{Op: 2, State: change.Launching}}, {Op: control.OpBody{Op: 3, State: change.Refused}}}
+	s.Procs[0].Calls = []callreg.Entry{{Op: "Recv", Peer: 2, PeerProc: s.Procs[2].Proc, Since: s.When.Add(-1500 * time.Millisecond), Caller: "a.go:7 main.f"}}
+	s.Procs[1].Calls = []callreg.Entry{{Op: "Barrier", Peer: callreg.NoPeer, Since: s.When.Add(time.Second)}} // by a clock that is ahead
+	s.Procs = append(s.Procs, protocol.StackReport{ProcInfo: protocol.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: 9}, Name: "new.0", State: protocol.Starting}, Host: "h1"},
+		protocol.StackReport{ProcInfo: protocol.ProcInfo{State: protocol.Spare}})
+	s.Ops = []protocol.OpReport{{Op: protocol.OpBody{Op: 1, State: change.Done}}, {Op: protocol.OpBody{Op: 2, State: change.Launching}}, {Op: protocol.OpBody{Op: 3, State: change.Refused}}}
 	v := viewed(first, s)
 	want := `job 7  prog  12:00:02
 4 processes on 2 hosts and 1 spare: CPU 75%, 18 MB of memory, 60 messages/s of 6.0 kB/s, 30 collectives/s
@@ -90,7 +90,7 @@ q quit  s sort  r reverse  h hosts
 	}
 
 	s = job(3, 4)
-	s.Procs[1].State, s.Procs[1].How = control.Exited, "signal: killed\x1b[2J"
+	s.Procs[1].State, s.Procs[1].How = protocol.Exited, "signal: killed\x1b[2J"
 	v.Add(s)
 	v.Hosts = true
 	want = `job 7  prog  12:00:04
@@ -122,7 +122,7 @@ q quit  s sort  r reverse  h processes
 // lines on.
 func TestPageFits(t *testing.T) {
 	s := job(1000, 1)
-	s.Ops = []control.OpReport{{Op: control.OpBody{Op: 1, State: change.Done}}}
+	s.Ops = []protocol.OpReport{{Op: protocol.OpBody{Op: 1, State: change.Done}}}
 	v := viewed(job(1000, 0), s)
 	for _, width := range []int{1, 5, 20, 40, 60, 80, 132, 300} {
 		for height := range 30 {
@@ -225,7 +225,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("a number that shrinks: %+v", r.Rates)
 	}
 	s = job(1, 8)
-	s.Procs[0].Used = control.Used{}
+	s.Procs[0].Used = protocol.Used{}
 	if r := h.Rows(&s)[0]; r.Known {
 		t.Errorf("not seen: %+v", r.Rates)
 	}
@@ -248,9 +248,9 @@ func TestJSON(t *testing.T) {
 	write := func(seconds float64, state change.State) (lines []map[string]any) {
 		out.Reset()
 		s := job(2, seconds)
-		s.Procs[0].Calls = []rollcall.Entry{{Op: "Recv", Peer: rollcall.AnyPeer, Since: s.When.Add(-time.Second), Caller: "a.go:7 main.f"}}
-		s.Procs = append(s.Procs, control.StackReport{ProcInfo: control.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: 9}, Name: "new.0", State: control.Starting}})
-		s.Ops = []control.OpReport{{Op: control.OpBody{Op: 3, State: state}, Kind: change.Grow, Inputs: []control.SetName{{Name: "gompi://main"}}, Before: 2, After: 3, Joins: 1, Waits: "new.0 to join"}}
+		s.Procs[0].Calls = []callreg.Entry{{Op: "Recv", Peer: callreg.AnyPeer, Since: s.When.Add(-time.Second), Caller: "a.go:7 main.f"}}
+		s.Procs = append(s.Procs, protocol.StackReport{ProcInfo: protocol.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: 9}, Name: "new.0", State: protocol.Starting}})
+		s.Ops = []protocol.OpReport{{Op: protocol.OpBody{Op: 3, State: state}, Kind: change.Grow, Inputs: []protocol.SetName{{Name: "gompi://main"}}, Before: 2, After: 3, Joins: 1, Waits: "new.0 to join"}}
 		if err := j.Write(&s); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // View is what somebody looks at, and how: samples and keys come in, lines go out. One
@@ -16,7 +16,7 @@ import (
 type View struct {
 	Title string
 	// Describe is a change in one line.
-	Describe func(r *control.OpReport) string
+	Describe func(r *protocol.OpReport) string
 	// Hosts takes the processes of a host together. Key is what rows are sorted by (Keys);
 	// Reverse: the other way round.
 	Hosts   bool
@@ -184,7 +184,7 @@ func (v *View) total() string {
 	}
 	spares := 0
 	for i := range v.sample.Procs {
-		if v.sample.Procs[i].State == control.Spare {
+		if v.sample.Procs[i].State == protocol.Spare {
 			spares++
 		}
 	}

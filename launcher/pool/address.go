@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // DefaultName is that of a head whose user gives it none.
@@ -36,7 +36,7 @@ func address(name string) string { return prefix() + name }
 
 // Heads are the names of this user's heads on this host.
 func Heads() ([]string, error) {
-	list, err := control.Listening()
+	list, err := protocol.Listening()
 	var names []string
 	for _, addr := range list {
 		if name, ok := strings.CutPrefix(addr, prefix()); ok && CheckName(name) == nil {
@@ -54,7 +54,7 @@ func other(c *net.UnixConn) (pid int, err error) {
 	}
 	var uid int
 	var credErr error
-	err = raw.Control(func(fd uintptr) { uid, pid, credErr = control.PeerOf(int(fd)) })
+	err = raw.Control(func(fd uintptr) { uid, pid, credErr = protocol.PeerOf(int(fd)) })
 	if err = errors.Join(err, credErr); err != nil {
 		return 0, err
 	}
@@ -80,7 +80,7 @@ func dial(name string) (*net.UnixConn, error) {
 		}
 		return nil, fmt.Errorf("there is no head %s on this host, but %s", name, strings.Join(names, ", "))
 	}
-	if err := control.CheckOwnerOf(c, false); err != nil {
+	if err := protocol.CheckOwnerOf(c, false); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("head %s: %w", name, err)
 	}

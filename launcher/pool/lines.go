@@ -11,7 +11,7 @@ import (
 	"io"
 	"net"
 
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 	"gompi/launcher/rm"
 )
 

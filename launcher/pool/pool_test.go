@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/version"
+	"gompi/internal/base/version"
 	"gompi/launcher/rm"
 )
 

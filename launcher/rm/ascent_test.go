@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 )
 
 // What was wrong in the published steepest ascent.

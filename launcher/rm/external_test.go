@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 )
 
 func TestExternal(t *testing.T) {

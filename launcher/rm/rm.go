@@ -5,7 +5,7 @@ package rm
 import (
 	"time"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 )
 
 // COL is what a job tells of its scaling.

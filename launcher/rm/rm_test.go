@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 )
 
 func amdahl(serial, parallel float64) *col.Model {

@@ -7,18 +7,17 @@ import (
 	"fmt"
 	"math"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/mpi"
 )
 
 const (
-	opAttach       calls.Name = "Attach"
-	opRemoteAttach calls.Name = "RemoteAttach"
-	opReplace      calls.Name = "Replace"
-	opDetach       calls.Name = "Detach"
+	opAttach       fault.Call = "Attach"
+	opRemoteAttach fault.Call = "RemoteAttach"
+	opReplace      fault.Call = "Replace"
+	opDetach       fault.Call = "Detach"
 )
 
 // RemoteAttach makes an intercommunicator between the group of c and processes that ranks
@@ -39,7 +38,7 @@ func RemoteAttach(c *mpi.Comm, ops ...*mpi.Persistent) (*mpi.Comm, error) {
 	return remoteAttach(opRemoteAttach, c, ops)
 }
 
-func remoteAttach(op calls.Name, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm, error) {
+func remoteAttach(op fault.Call, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm, error) {
 	if err := c.Core().Intra(op); err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func remoteAttach(op calls.Name, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 			n++
 		}
 	}
-	m := &control.Attach{Parents: c.Core().Comm().Ctx.Members, Procs: procs.Members()}
+	m := &protocol.Attach{Parents: c.Core().Comm().Ctx.Members, Procs: procs.Members()}
 	if bad == nil {
 		bad = sendable(m.Procs)
 	}

@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
 	"gompi/mpi"
 )
 
 const (
-	opIaccept  calls.Name = "Iaccept"
-	opIcontact calls.Name = "Icontact"
+	opIaccept  fault.Call = "Iaccept"
+	opIcontact fault.Call = "Icontact"
 )
 
 // ContactKind is that of the requests of Iaccept and Icontact. Each is active until it has
@@ -163,8 +162,8 @@ func (s *service) meet(ctx context.Context) (*mpi.Comm, error) {
 		return self.Accept(s.port, 0)
 	}
 	for last := ""; ; {
-		var b control.ValueBody
-		if err := s.p.Core().Process().Control.Ask(ctx, &control.Service{Do: control.AwaitName, Name: s.name}, &b); err != nil {
+		var b protocol.ValueBody
+		if err := s.p.Core().Process().Control.Ask(ctx, &protocol.Service{Do: protocol.AwaitName, Name: s.name}, &b); err != nil {
 			return nil, self.Core().Fault(opIcontact, mpi.ProcNull, core.Refusal(ctx, fault.Name, err))
 		}
 		port := string(b.Val)

@@ -13,15 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
-const opAllocate calls.Name = "Allocate"
+const opAllocate fault.Call = "Allocate"
 
 // Places is what Allocate asks for: the arguments of MPI_Iallocate.
 type Places struct {
@@ -49,11 +48,11 @@ type Places struct {
 }
 
 // check refuses what cannot be asked for.
-func (w *Places) check() (m *control.Spawn, err error) {
-	m = &control.Spawn{Do: control.SpawnReserve}
+func (w *Places) check() (m *protocol.Spawn, err error) {
+	m = &protocol.Spawn{Do: protocol.SpawnReserve}
 	switch n := w.N; {
-	case n < 1 || n > control.MaxSpawn:
-		return nil, fmt.Errorf("%d processes, 1 to %d allowed", n, control.MaxSpawn)
+	case n < 1 || n > protocol.MaxSpawn:
+		return nil, fmt.Errorf("%d processes, 1 to %d allowed", n, protocol.MaxSpawn)
 	case len(w.Nodes) > 1 && len(w.Nodes) != n:
 		return nil, fmt.Errorf("%d nodes for %d processes: one, or one for each", len(w.Nodes), n)
 	case len(w.Execs) > 1 && len(w.Execs) != n:
@@ -63,13 +62,13 @@ func (w *Places) check() (m *control.Spawn, err error) {
 		return nil, err
 	}
 	if w.hard() {
-		m.Wait = control.MaxSpawnWait
+		m.Wait = protocol.MaxSpawnWait
 	}
 	if err := checkArch(w.Arch); err != nil {
 		return nil, err
 	}
 	for i := 0; i < w.N; {
-		part := control.SpawnPart{}
+		part := protocol.SpawnPart{}
 		node := pick(w.Nodes, i)
 		if node != "" {
 			part.Hosts = []string{node}
@@ -78,12 +77,12 @@ func (w *Places) check() (m *control.Spawn, err error) {
 			part.N++
 		}
 		if w.Soft {
-			part.Will = []control.Counts{{From: 0, To: uint32(part.N), Step: 1}}
+			part.Will = []protocol.Counts{{From: 0, To: uint32(part.N), Step: 1}}
 		}
 		m.Parts = append(m.Parts, part)
 	}
-	if n := len(m.Parts); n > control.MaxCommands {
-		return nil, fmt.Errorf("nodes that change %d times from one process to the next, at most %d allowed", n, control.MaxCommands)
+	if n := len(m.Parts); n > protocol.MaxCommands {
+		return nil, fmt.Errorf("nodes that change %d times from one process to the next, at most %d allowed", n, protocol.MaxCommands)
 	}
 	return m, nil
 }
@@ -101,8 +100,8 @@ func waitOf(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("scheduler: %q is not wait=DURATION", text)
 	}
 	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 || d > control.MaxSpawnWait {
-		return 0, fmt.Errorf("scheduler: %q is no duration up to %v", value, control.MaxSpawnWait)
+	if err != nil || d < 0 || d > protocol.MaxSpawnWait {
+		return 0, fmt.Errorf("scheduler: %q is no duration up to %v", value, protocol.MaxSpawnWait)
 	}
 	return d, nil
 }
@@ -194,7 +193,7 @@ func Iallocate(p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	go func() {
 		defer cancel()
 		b, err := p.Core().Process().Control.SpawnAll(ctx, m)
-		for want.hard() && errors.Is(err, control.ErrUndecided) { // it waits for a change no longer
+		for want.hard() && errors.Is(err, protocol.ErrUndecided) { // it waits for a change no longer
 			b, err = p.Core().Process().Control.SpawnAll(ctx, m)
 		}
 		a.served(ctx, m, &b, err)
@@ -220,7 +219,7 @@ type allocation struct {
 }
 
 // served says what has come of it.
-func (a *allocation) served(ctx context.Context, m *control.Spawn, b *control.SpawnBody, err error) {
+func (a *allocation) served(ctx context.Context, m *protocol.Spawn, b *protocol.SpawnBody, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
@@ -271,7 +270,7 @@ func (a *allocation) giveBack(list []*place) {
 	case a.left == 0:
 		_ = c.ReleaseSet(a.set) // a connection that is lost holds nothing; it gives back all
 	case m.Len() > 0:
-		_ = c.Tell(&control.GiveBack{Members: m})
+		_ = c.Tell(&protocol.GiveBack{Members: m})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/mpi/proc"
 )

@@ -8,19 +8,18 @@ import (
 	"slices"
 	"syscall"
 
-	"gompi/internal/calls"
-	"gompi/internal/control"
+	"gompi/internal/base/fault"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/core"
-	"gompi/internal/fault"
-	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
 const (
-	opStart  calls.Name = "Start"
-	opEnd    calls.Name = "Exited"
-	opSet    calls.Name = "SetExec"
-	opSignal calls.Name = "Signal"
+	opStart  fault.Call = "Start"
+	opEnd    fault.Call = "Exited"
+	opSet    fault.Call = "SetExec"
+	opSignal fault.Call = "Signal"
 )
 
 // Kind is that of the requests for processes. Each is active until it has its place, and
@@ -103,7 +102,7 @@ func (x *place) lock() (unlock func()) {
 }
 
 // fail is an error of a call on a place.
-func (a *allocation) fail(class fault.Class, op calls.Name, format string, args ...any) error {
+func (a *allocation) fail(class fault.Class, op fault.Call, format string, args ...any) error {
 	return a.p.Self().Core().Fail(class, op, mpi.ProcNull, -1, -1, "", fmt.Errorf(format, args...))
 }
 
@@ -208,8 +207,8 @@ func start(ops []*mpi.Persistent) ([]mpi.Request, error) {
 }
 
 // startOf is what the head is asked for; the places are taken.
-func startOf(list []*place) (*control.Spawn, error) {
-	m := &control.Spawn{Do: control.SpawnStart}
+func startOf(list []*place) (*protocol.Spawn, error) {
+	m := &protocol.Spawn{Do: protocol.SpawnStart}
 	var at wire.MembersBuilder
 	var last *place
 	for i, x := range list {
@@ -239,7 +238,7 @@ func startOf(list []*place) (*control.Spawn, error) {
 			m.Parts[len(m.Parts)-1].N++
 			continue
 		}
-		part := control.SpawnPart{N: 1}
+		part := protocol.SpawnPart{N: 1}
 		if x.exec != "" {
 			part.Argv = append([]string{x.exec}, x.args...)
 		}
@@ -270,8 +269,8 @@ func (x *place) began(err error) {
 // await completes the second stage.
 func (x *place) await(exit mpi.Request) {
 	c := x.of.p.Core().Process()
-	var b control.EndBody
-	err := c.Control.Ask(c.Ctx, &control.Proc{Kind: control.KindEnd, Proc: x.id}, &b)
+	var b protocol.EndBody
+	err := c.Control.Ask(c.Ctx, &protocol.Proc{Kind: protocol.KindEnd, Proc: x.id}, &b)
 	unlock := x.lock()
 	if err != nil {
 		x.lost = core.Refusal(c.Ctx, fault.Spawn, err)
@@ -292,7 +291,7 @@ func (x *place) queryExit(st *mpi.Status) error {
 	return x.failure(opEnd, &x.lost)
 }
 
-func (x *place) failure(op calls.Name, why **fault.Fault) error {
+func (x *place) failure(op fault.Call, why **fault.Fault) error {
 	unlock := x.lock()
 	f := *why
 	unlock()
@@ -347,8 +346,8 @@ func sendable(m wire.Members) error {
 	switch {
 	case !m.Check():
 		return errors.New("a request is given twice")
-	case len(m.Ranges()) > control.MaxRanges:
-		return fmt.Errorf("%d rows of processes, at most %d allowed", len(m.Ranges()), control.MaxRanges)
+	case len(m.Ranges()) > protocol.MaxRanges:
+		return fmt.Errorf("%d rows of processes, at most %d allowed", len(m.Ranges()), protocol.MaxRanges)
 	}
 	return nil
 }
@@ -379,11 +378,11 @@ func Signal(signal syscall.Signal, ops ...*mpi.Persistent) error {
 	if err := sendable(m); err != nil {
 		return a.fail(fault.Arg, opSignal, "%w", err)
 	}
-	if signal < 1 || signal > control.MaxSignal {
+	if signal < 1 || signal > protocol.MaxSignal {
 		return a.fail(fault.Arg, opSignal, "signal %d", int(signal))
 	}
 	c := a.p.Core().Process()
-	if err := c.Control.Ask(c.Ctx, &control.Signal{Signal: uint8(signal), Members: m}, &control.Empty{}); err != nil {
+	if err := c.Control.Ask(c.Ctx, &protocol.Signal{Signal: uint8(signal), Members: m}, &protocol.Empty{}); err != nil {
 		return a.p.Self().Core().Fault(opSignal, mpi.ProcNull, core.Refusal(c.Ctx, fault.Spawn, err))
 	}
 	return nil

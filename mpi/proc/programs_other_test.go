@@ -4,7 +4,7 @@
 
 package proc_test
 
-import "gompi/internal/scenes"
+import "gompi/internal/test/scenes"
 
 // Programs are started by gompirun, which needs Linux.
 var programs []scenes.Scene

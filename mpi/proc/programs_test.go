@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/scenes"
-	"gompi/internal/testjob"
+	"gompi/internal/test/scenes"
+	"gompi/internal/test/testjob"
 	"gompi/mpi"
 	"gompi/mpi/proc"
 	"gompi/mpitest"

@@ -5,7 +5,7 @@ package adapt_test
 import (
 	"testing"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 )
 
 func TestMain(m *testing.M) { scenes.Main(m, programs) }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 	"gompi/sessions/adapt"

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"gompi/internal/scenes"
+	"gompi/internal/test/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 	"gompi/sessions/adapt"

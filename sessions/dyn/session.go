@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/calls"
+	"gompi/internal/base/fault"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -201,7 +201,7 @@ func failed(class mpi.Class, op string, err error) error {
 }
 
 // start does something as a request.
-func (d *Session) start(op calls.Name, f func() error) (r mpi.Request) {
+func (d *Session) start(op fault.Call, f func() error) (r mpi.Request) {
 	*r.Core() = d.proc.Core().Beside(op, f)
 	return r
 }

@@ -3,7 +3,7 @@
 package faulty
 
 import (
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

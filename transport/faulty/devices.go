@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

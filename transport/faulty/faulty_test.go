@@ -5,7 +5,7 @@ package faulty_test
 import (
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
 	"gompi/transport/inproc"

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"sync"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

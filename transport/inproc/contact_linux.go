@@ -5,7 +5,7 @@ package inproc
 import (
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // dropDescriptors closes what inproc has no use for.

@@ -4,7 +4,7 @@
 
 package inproc
 
-import "gompi/internal/wire"
+import "gompi/internal/base/wire"
 
 // dropDescriptors: contacts have none here.
 func dropDescriptors(wire.Contact) {}

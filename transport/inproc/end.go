@@ -5,7 +5,7 @@ package inproc
 import (
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -5,7 +5,7 @@ package inproc
 import (
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

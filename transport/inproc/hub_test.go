@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )

@@ -5,7 +5,7 @@ package inproc_test
 import (
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 	"gompi/transport/inproc"
 	"gompi/transport/transporttest"

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // A frame in a ring, at an offset that is a multiple of 8:

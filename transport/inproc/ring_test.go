@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"pgregory.net/rapid"
 )
 

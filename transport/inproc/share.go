@@ -5,7 +5,7 @@ package inproc
 import (
 	"fmt"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // A bell is found by its name, in this and in another process, and a name that leads to

@@ -3,7 +3,7 @@
 package shm
 
 import (
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

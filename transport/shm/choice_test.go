@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // TestChoice: whatever the first guess, the way that takes less is taken soon, also after

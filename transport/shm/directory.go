@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 )
 

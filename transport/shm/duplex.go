@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"encoding/binary"
 
-	"gompi/internal/mem"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/mem"
 )
 
 // joinDuplex gives both ends of a connection its duplex line, when there are both. Who may

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 )
 

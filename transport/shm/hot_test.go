@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/transport/tuning"
 )
 
 // Payloads that are answered one by one stay at the beginning of the ring, others
@@ -15,7 +15,7 @@ import (
 func TestHotStart(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		g := shapeFor(2 << 20)
-		o := newOutRing(make([]byte, g.bytes()), g, 0, ways.Default())
+		o := newOutRing(make([]byte, g.bytes()), g, 0, tuning.Default())
 		o.head, o.back = &headWords{}, &inRing{seq: 1}
 		payload := make([]byte, 1<<10)
 		furthest := uint32(0)
@@ -44,7 +44,7 @@ func TestHotExchange(t *testing.T) {
 	for _, n := range []int{100, 300, 3000, 4096, 4100, 8000, hotBytes} {
 		for late := range 3 {
 			g := shapeFor(2 << 20)
-			o := newOutRing(make([]byte, g.bytes()), g, 0, ways.Default())
+			o := newOutRing(make([]byte, g.bytes()), g, 0, tuning.Default())
 			o.head, o.back = &headWords{}, &inRing{seq: 1}
 			ends := make([]uint32, late+1)
 			furthest := uint32(0)

@@ -5,8 +5,8 @@ package shm
 import (
 	"sync/atomic"
 
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/wait"
 	"gompi/transport"
 )
 

@@ -5,9 +5,9 @@ package shm
 import (
 	"sync/atomic"
 
-	"gompi/internal/knob"
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 )
 
 // Where things lie in a segment. docs/design/002-shm.md has the drawing.
@@ -32,7 +32,7 @@ const (
 	minSlots   = 4
 	maxSlots   = 1024
 	minData    = 256
-	maxData    = knob.MaxRing
+	maxData    = settings.MaxRing
 	blockCount = 8
 
 	// shortRing is the longest data ring in a small segment.

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/testlab"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/test/testlab"
 	"gompi/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

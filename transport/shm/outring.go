@@ -5,12 +5,12 @@ package shm
 import (
 	"encoding/binary"
 
-	"gompi/internal/distance"
-	"gompi/internal/mem"
-	"gompi/internal/segment"
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/cachedist"
+	"gompi/internal/host/mem"
+	"gompi/internal/host/segment"
 	"gompi/transport"
+	"gompi/transport/tuning"
 )
 
 // outRing is the sender's end of a fast box. The zero value has no room.
@@ -41,8 +41,8 @@ type outRing struct {
 	soonAt, soon   uint32   // where the payload of the next answer is likely to go; 0 bytes: not known
 	back           *inRing  // the fast box in the other direction, or nil
 
-	distance distance.Meter
-	ways     ways.Table
+	distance cachedist.Meter
+	ways     tuning.Table
 	least    int // the shortest payload for which the distance matters
 
 	// Of the duplex line: our half, whether the peer looks there, with which header, and
@@ -59,7 +59,7 @@ type outRing struct {
 	renewal      renewal
 }
 
-func newOutRing(m []byte, g shape, u use, w ways.Table) outRing {
+func newOutRing(m []byte, g shape, u use, w tuning.Table) outRing {
 	at := u.start()
 	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), turn: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
 	o.renewal.at = at
@@ -233,7 +233,7 @@ func (o *outRing) write(to, p []byte, answer bool) {
 func (o *outRing) look() { o.distance.Probe(o.box.measured[:]) }
 
 // setWays sets from which length on messages go which way.
-func (o *outRing) setWays(w ways.Table) {
+func (o *outRing) setWays(w tuning.Table) {
 	o.ways, o.least = w, narrowStream
 	if n := w.Least(); n > 0 {
 		o.least = min(n, narrowStream)
@@ -241,7 +241,7 @@ func (o *outRing) setWays(w ways.Table) {
 }
 
 // limits are those of the peer's processor, as far as that is known.
-func (o *outRing) limits() *ways.Limits {
+func (o *outRing) limits() *tuning.Limits {
 	if o.distance.Far() {
 		return &o.ways.Far
 	}

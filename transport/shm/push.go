@@ -5,9 +5,9 @@ package shm
 import (
 	"time"
 
-	"gompi/internal/mem"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/mem"
+	"gompi/internal/host/wait"
 )
 
 // A transfer of medium length is pushed: its pieces follow the offer through the ring at

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
+	"gompi/transport/tuning"
 )
 
 // pusher offers transfers of all lengths to a peer that accepts some of them at once, some
@@ -47,7 +47,7 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 	p := &pusher{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), ta: f.open(t, a), tb: f.open(t, b), all: map[transport.Token]*pushOffer{}, offers: map[transport.Token]*pushOffer{}, takes: map[transport.Token]*pushOffer{}, next: 1}
 	t.Cleanup(func() { p.ta.Close(); p.tb.Close() })
 	if seed%2 == 0 {
-		p.ta.SetWays(ways.Default()) // else it finds out what is better
+		p.ta.SetWays(tuning.Default()) // else it finds out what is better
 	}
 	p.noise = make([]byte, 3<<19)
 	for i := range p.noise {
@@ -213,7 +213,7 @@ func TestPush(t *testing.T) {
 func TestPushLooks(t *testing.T) {
 	p := newPusher(t, 1)
 	o := &p.ta.conn(p.to).out
-	w := ways.Default()
+	w := tuning.Default()
 	w.Near.Push, w.Far.Push = 0, 80<<10
 	p.ta.SetWays(w)
 	for range 1000 {
@@ -234,7 +234,7 @@ func TestPushLooks(t *testing.T) {
 // All of a pushed transfer is there when the offer is: who sends it may do other things then.
 func TestPushAtOnce(t *testing.T) {
 	p := newPusher(t, 0)
-	w := ways.Default()
+	w := tuning.Default()
 	w.Near.Push, w.Far.Push = 1<<20, 1<<20
 	p.ta.SetWays(w)
 	for _, n := range []int{20 << 10, 64 << 10, 500_000, 1 << 20} {

@@ -4,7 +4,7 @@
 
 package shm
 
-import "gompi/internal/wire"
+import "gompi/internal/base/wire"
 
 // edge is for the race detector; see race_on.go.
 type edge struct{}

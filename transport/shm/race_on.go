@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // The race detector does not see synchronisation through mmap. When both ends

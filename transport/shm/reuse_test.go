@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 )
 

@@ -5,8 +5,8 @@ package shm
 import (
 	"fmt"
 
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 )
 

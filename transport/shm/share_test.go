@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/segment"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/segment"
 	"gompi/transport"
 )
 

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/huge"
-	"gompi/internal/knob"
-	"gompi/internal/segment"
-	"gompi/internal/span"
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/freelist"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
+	"gompi/internal/host/huge"
+	"gompi/internal/host/segment"
 	"gompi/transport"
+	"gompi/transport/tuning"
 )
 
 const (
@@ -31,7 +31,7 @@ type Transport struct {
 	env       transport.Env
 	caps      transport.Caps
 	shape     shape // of the fast boxes that this process makes
-	ways      ways.Table
+	ways      tuning.Table
 	waysGiven bool // they are kept to
 	cmaOff    bool
 	noDuplex  bool  // nothing is sent in duplex lines
@@ -67,9 +67,9 @@ type Transport struct {
 	silence atomic.Uint64 // the next word of fast boxes that have ended
 
 	spansMu    sync.Mutex
-	spans      span.List    // shared once, and taken back; guarded by spansMu
-	unshared   int64        // from here on nothing was ever shared; likewise
-	shared     atomic.Int64 // pieces of shared memory that are mapped
+	spans      freelist.List // shared once, and taken back; guarded by spansMu
+	unshared   int64         // from here on nothing was ever shared; likewise
+	shared     atomic.Int64  // pieces of shared memory that are mapped
 	mostShared int64
 	arenas     arenas
 
@@ -102,12 +102,12 @@ func Open(env transport.Env) (*Transport, error) {
 	if setting == nil {
 		setting = func(string) string { return "" }
 	}
-	ring, err := knob.Ring.Setting(setting, wideRing())
+	ring, err := settings.Ring.Setting(setting, wideRing())
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
 	given := setting("GOMPI_SHM_TABLE")
-	table, err := ways.Parse(given)
+	table, err := tuning.Parse(given)
 	if err != nil {
 		return nil, fmt.Errorf("shm: GOMPI_SHM_TABLE: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/ways"
 	"gompi/transport"
+	"gompi/transport/tuning"
 )
 
 // counts are how transfers from a peer have come.
@@ -27,7 +27,7 @@ func (n *counts) add(b *bulk) {
 }
 
 // SetWays implements transport.Tunable.
-func (t *Transport) SetWays(w ways.Table) {
+func (t *Transport) SetWays(w tuning.Table) {
 	t.ways, t.waysGiven = w, true
 	for _, c := range t.conns {
 		if c != nil {

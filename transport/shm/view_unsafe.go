@@ -5,7 +5,7 @@ package shm
 import (
 	"unsafe"
 
-	"gompi/internal/segment"
+	"gompi/internal/host/segment"
 )
 
 // The views give mapped bytes their types. They are unsafe because nothing

@@ -2,7 +2,7 @@
 
 package shm
 
-import "gompi/internal/distance"
+import "gompi/internal/host/cachedist"
 
 // A ring is wide when more of it is in use than a processor's own cache holds. Then the
 // lines that the sender is about to write, which the peer has read a lap before, and those
@@ -34,7 +34,7 @@ const (
 // memory (4 KiB: 0.9 us one way, against 0.5 at the beginning of the ring), and the sender
 // goes back to the beginning as it does in one that is not wide.
 type warmth struct {
-	meter  distance.Meter
+	meter  cachedist.Meter
 	cold   bool
 	score  int // looks that found it so, less twice the others
 	walked int // bytes since it is used as a whole
@@ -43,7 +43,7 @@ type warmth struct {
 }
 
 // wideRing is how long a data ring is that can be wide on this machine.
-func wideRing() int64 { return min(max(2*distance.OwnCache(), 2*streamBytes), 4<<20) }
+func wideRing() int64 { return min(max(2*cachedist.OwnCache(), 2*streamBytes), 4<<20) }
 
 // long counts what would be faster in a wide ring.
 func (t *Transport) long(c *conn) {
@@ -68,7 +68,7 @@ func (t *Transport) widen(o *outRing) {
 // spread uses a wide ring as a whole.
 func (o *outRing) spread() {
 	w := &o.warmth
-	w.cold, w.score, w.walked, w.meter = false, 0, 0, distance.Meter{}
+	w.cold, w.score, w.walked, w.meter = false, 0, 0, cachedist.Meter{}
 	o.turn, o.hot = o.span, wideHot
 }
 

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/internal/ways"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/transport/tuning"
 )
 
 // A ring is cold if most looks find it so, not if some do.
@@ -46,7 +46,7 @@ func TestWarmth(t *testing.T) {
 // Answers go around the whole of a wide ring, but back to its beginning as long as it is cold.
 func TestColdRing(t *testing.T) {
 	g := shapeFor(2 << 20)
-	o := newOutRing(make([]byte, g.bytes()), g, 0, ways.Default())
+	o := newOutRing(make([]byte, g.bytes()), g, 0, tuning.Default())
 	o.head, o.back = &headWords{}, &inRing{seq: 1}
 	o.least = maxData // nobody asks how far the peer is
 	tr := &Transport{}

@@ -5,7 +5,7 @@ package tcp
 import (
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // A process that can open no more files says so, and connects when it can.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"math"
 
-	"gompi/internal/knob"
-	"gompi/internal/wire"
+	"gompi/internal/base/settings"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 
@@ -44,8 +44,8 @@ const (
 
 // Limits on what a peer may send; they are part of the protocol's version.
 const (
-	eagerLimit = knob.MaxTCPEager // payload of a message
-	chunkLimit = knob.MaxTCPChunk // bytes in a data frame
+	eagerLimit = settings.MaxTCPEager // payload of a message
+	chunkLimit = settings.MaxTCPChunk // bytes in a data frame
 )
 
 type kind uint8

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -5,8 +5,8 @@ package tcp
 import (
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/distance"
-	"gompi/internal/mem"
+	"gompi/internal/host/cachedist"
+	"gompi/internal/host/mem"
 )
 
 // To a far processor of the same host the copy into the kernel's own pages, which the
@@ -48,7 +48,7 @@ type lender struct {
 type loan struct {
 	loopback bool // the peer is on this host
 	lent     int  // slots that are not free
-	meter    distance.Meter
+	meter    cachedist.Meter
 }
 
 // plain is how many bytes of a piece are sent from where they lie, before the rest is lent.

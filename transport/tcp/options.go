@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"gompi/internal/knob"
+	"gompi/internal/base/settings"
 )
 
 // Options are the knobs of one transport. The zero value is good.
@@ -44,18 +44,18 @@ type Options struct {
 
 const (
 	defaultChunk = 2 << 20
-	minChunk     = knob.MinTCPChunk
+	minChunk     = settings.MinTCPChunk
 )
 
 // complete fills the zero fields in and validates the rest.
 func (o *Options) complete(setting func(string) string) error {
 	sizes := []struct {
 		value  *int
-		knob   knob.Range
+		knob   settings.Range
 		normal int64
 	}{
-		{&o.EagerMax, knob.TCPEager, eagerLimit},
-		{&o.ChunkBytes, knob.TCPChunk, defaultChunk},
+		{&o.EagerMax, settings.TCPEager, eagerLimit},
+		{&o.ChunkBytes, settings.TCPChunk, defaultChunk},
 	}
 	for _, s := range sizes {
 		if *s.value == 0 {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/retry"
-	"gompi/internal/wire"
+	"gompi/internal/base/retry"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

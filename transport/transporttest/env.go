@@ -5,7 +5,7 @@ package transporttest
 import (
 	"sync"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

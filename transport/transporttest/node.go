@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

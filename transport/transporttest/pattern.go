@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 )
 
 // mix is a bijection with good avalanche (the finalizer of splitmix64): every

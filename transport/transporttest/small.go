@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

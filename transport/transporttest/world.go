@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
 	"gompi/transport"
 )
 

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/version"
+	"gompi/internal/base/version"
+	"gompi/internal/control/protocol"
 )
 
 // dialWait bounds the way to a Welcome: a head that starts a thousand
@@ -37,12 +37,12 @@ type Client struct {
 	out  outbox
 
 	mu     sync.Mutex
-	cond   sync.Cond                  // events, err have changed
-	calls  map[uint32]chan *answer    // nil: given up, and what is to be given back may still come
-	late   map[uint32]control.Message // what these ask
-	same   map[any]*sameLate          // of these, by abandoned.same
+	cond   sync.Cond                   // events, err have changed
+	calls  map[uint32]chan *answer     // nil: given up, and what is to be given back may still come
+	late   map[uint32]protocol.Message // what these ask
+	same   map[any]*sameLate           // of these, by abandoned.same
 	lastID uint32
-	events []control.Event
+	events []protocol.Event
 	err    error // set once, when nothing more will come
 	closed bool
 }
@@ -55,36 +55,36 @@ type sameLate struct {
 
 // answer is what a call gets.
 type answer struct {
-	reply control.Reply
-	fds   [control.FrameFDs]int
+	reply protocol.Reply
+	fds   [protocol.FrameFDs]int
 }
 
 // Dial joins the job as the process that was started with this token. The
 // caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
 // with the head's words. Who listens there is shown the token only if that is this user,
-// or root: else it is a *control.OwnerError.
-func Dial(addr, token string) (*Client, *control.Welcome, error) { return dial(addr, token, dialWait) }
+// or root: else it is a *protocol.OwnerError.
+func Dial(addr, token string) (*Client, *protocol.Welcome, error) { return dial(addr, token, dialWait) }
 
 // DialSpare is Dial of a spare, which waits until it is needed. If it never is,
 // that is an ErrEnding or ErrRefused, or the end of the connection.
-func DialSpare(addr, token string) (*Client, *control.Welcome, error) {
+func DialSpare(addr, token string) (*Client, *protocol.Welcome, error) {
 	return dial(addr, token, spareWait)
 }
 
 // spareWait is longer than any job.
 const spareWait = 100 * 365 * 24 * time.Hour
 
-func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, error) {
-	for _, v := range [...][3]string{{addr, control.EnvAddr, control.EnvToken}, {token, control.EnvToken, control.EnvAddr}} {
+func dial(addr, token string, wait time.Duration) (*Client, *protocol.Welcome, error) {
+	for _, v := range [...][3]string{{addr, protocol.EnvAddr, protocol.EnvToken}, {token, protocol.EnvToken, protocol.EnvAddr}} {
 		if v[0] == "" {
 			return nil, nil, fmt.Errorf("join job: %s is set in the environment, but %s is not: gompirun sets both, "+
 				"and something between it and this program has removed one", v[2], v[1])
 		}
 	}
-	m := control.Hello{Version: version.Gompi()}
+	m := protocol.Hello{Version: version.Gompi()}
 	raw, err := hex.DecodeString(token)
-	if err != nil || len(raw) != control.TokenBytes {
-		return nil, nil, fmt.Errorf("join job: %s is not %d hexadecimal digits", control.EnvToken, 2*control.TokenBytes)
+	if err != nil || len(raw) != protocol.TokenBytes {
+		return nil, nil, fmt.Errorf("join job: %s is not %d hexadecimal digits", protocol.EnvToken, 2*protocol.TokenBytes)
 	}
 	copy(m.Token[:], raw)
 	deadline := time.Now().Add(dialWait)
@@ -104,7 +104,7 @@ func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, er
 
 // newClient makes a client of a connection that was welcomed.
 func newClient(conn *socket, in *fdReader) *Client {
-	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, late: map[uint32]control.Message{}, same: map[any]*sameLate{}}
+	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, late: map[uint32]protocol.Message{}, same: map[any]*sameLate{}}
 	c.cond.L = &c.mu
 	c.out.init()
 	go c.read(in)
@@ -131,25 +131,25 @@ func connect(ctx context.Context, addr string, tool bool, deadline time.Time) (*
 }
 
 // join says hello and reads the welcome.
-func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*control.Welcome, error) {
+func join(conn *socket, in *fdReader, m *protocol.Hello, deadline time.Time) (*protocol.Welcome, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write(control.ShortFrame(0, 0, m)); err != nil {
+	if _, err := conn.Write(protocol.ShortFrame(0, 0, m)); err != nil {
 		return nil, err
 	}
 	f, fds, err := in.next()
 	if err != nil {
-		return nil, control.Answered(err, "this program")
+		return nil, protocol.Answered(err, "this program")
 	}
-	var said control.Welcomed
-	var w control.Welcome
+	var said protocol.Welcomed
+	var w protocol.Welcome
 	switch f.Kind {
-	case control.KindBye:
-		err = control.ByeError(f.Body)
-	case control.KindWelcome:
-		if err = control.Decode(&said, f.Body); err == nil {
-			err = control.Decode(&w, said.Welcome)
+	case protocol.KindBye:
+		err = protocol.ByeError(f.Body)
+	case protocol.KindWelcome:
+		if err = protocol.Decode(&said, f.Body); err == nil {
+			err = protocol.Decode(&w, said.Welcome)
 		}
 		if err == nil && passes && fds[0] < 0 {
 			err = fmt.Errorf("no room for the shared segment: this process can open no more files (ulimit -n): %w", syscall.EMFILE)
@@ -161,7 +161,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil {
-		control.CloseFiles(fds[:]...)
+		protocol.CloseFiles(fds[:]...)
 		return nil, err
 	}
 	w.Segment, w.Bell, w.Arena, w.Given = fds[0], fds[1], said.Arena, said.Given
@@ -180,13 +180,13 @@ func (c *Client) read(in *fdReader) {
 	defer c.mu.Unlock()
 	defer c.cond.Broadcast()
 	if c.closed {
-		c.err = control.ErrClosed
+		c.err = protocol.ErrClosed
 		return
 	}
 	if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ended // the end came from this side
 	}
-	c.err = fmt.Errorf("%w: %w", control.ErrLost, err)
+	c.err = fmt.Errorf("%w: %w", protocol.ErrLost, err)
 }
 
 func (c *Client) readFrames(in *fdReader) error {
@@ -196,19 +196,19 @@ func (c *Client) readFrames(in *fdReader) error {
 			return err
 		}
 		switch f.Kind {
-		case control.KindReply:
-			a := &answer{fds: [control.FrameFDs]int(fds[:])}
-			if err := control.Decode(&a.reply, f.Body); err != nil {
-				control.CloseFiles(fds[:]...)
+		case protocol.KindReply:
+			a := &answer{fds: [protocol.FrameFDs]int(fds[:])}
+			if err := protocol.Decode(&a.reply, f.Body); err != nil {
+				protocol.CloseFiles(fds[:]...)
 				return err
 			}
 			a.reply.Body = bytes.Clone(a.reply.Body)
 			c.deliver(f.ID, a)
 			continue // the call owns the descriptors
-		case control.KindEvent:
-			var ev control.Event
-			err = control.Decode(&ev, f.Body)
-			if err == nil && ev.Kind == control.EvStdin {
+		case protocol.KindEvent:
+			var ev protocol.Event
+			err = protocol.Decode(&ev, f.Body)
+			if err == nil && ev.Kind == protocol.EvStdin {
 				becomeStdin(fds[0])
 			} else if err == nil {
 				c.mu.Lock()
@@ -216,12 +216,12 @@ func (c *Client) readFrames(in *fdReader) error {
 				c.cond.Signal()
 				c.mu.Unlock()
 			}
-		case control.KindBye:
-			err = control.ByeError(f.Body)
+		case protocol.KindBye:
+			err = protocol.ByeError(f.Body)
 		default:
 			err = fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 		}
-		control.CloseFiles(fds[:]...)
+		protocol.CloseFiles(fds[:]...)
 		if err != nil {
 			return err
 		}
@@ -240,11 +240,11 @@ func (c *Client) deliver(id uint32, a *answer) {
 		ch <- a // has room for the only answer
 		return
 	}
-	control.CloseFiles(a.fds[:]...)
+	protocol.CloseFiles(a.fds[:]...)
 	if asked == nil {
 		return
 	}
-	r := requests[control.KindOf(asked)]
+	r := requests[protocol.KindOf(asked)]
 	if a.reply.Err() == nil {
 		r.back(c, asked, a.reply.Body)
 	}
@@ -264,62 +264,62 @@ func (c *Client) deliver(id uint32, a *answer) {
 // Ask sends a request and reads its answer into body; what it keeps of that it
 // owns. Ctx ends the wait. What may have an effect has none then, or is answered although
 // ctx has ended; what was only given is given back.
-func (c *Client) Ask(ctx context.Context, m, body control.Message) error {
+func (c *Client) Ask(ctx context.Context, m, body protocol.Message) error {
 	b, err := c.ask(ctx, m)
 	if err != nil {
 		return err
 	}
-	return control.Decode(body, b)
+	return protocol.Decode(body, b)
 }
 
 // Tell sends what has no answer, and never waits.
-func (c *Client) Tell(m control.Message) error { return c.tell(m) }
+func (c *Client) Tell(m protocol.Message) error { return c.tell(m) }
 
 // Say is Tell, and returns when the kernel has what was told: the head hears it although
 // the process ends at once.
-func (c *Client) Say(m control.Message) error { return c.say(m) }
+func (c *Client) Say(m protocol.Message) error { return c.say(m) }
 
 // AskFiles is Ask of an answer with descriptors, which the caller owns; -1: it has
 // none.
-func (c *Client) AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error) {
+func (c *Client) AskFiles(ctx context.Context, m, body protocol.Message) (fds [protocol.FrameFDs]int, err error) {
 	b, fds, err := c.askFiles(ctx, m)
 	if err == nil {
-		err = control.Decode(body, b)
+		err = protocol.Decode(body, b)
 	}
 	if err != nil {
-		control.CloseFiles(fds[:]...)
-		fds = [control.FrameFDs]int{-1, -1}
+		protocol.CloseFiles(fds[:]...)
+		fds = [protocol.FrameFDs]int{-1, -1}
 	}
 	return fds, err
 }
 
 // ask sends a request whose answer has no descriptors and returns the
 // answer's body. Ctx ends the wait, not necessarily the request.
-func (c *Client) ask(ctx context.Context, m control.Message) ([]byte, error) {
+func (c *Client) ask(ctx context.Context, m protocol.Message) ([]byte, error) {
 	body, fds, err := c.askFiles(ctx, m)
-	control.CloseFiles(fds[:]...)
+	protocol.CloseFiles(fds[:]...)
 	return body, err
 }
 
 // askFiles is ask with descriptors, which the caller owns; -1 on an error.
-func (c *Client) askFiles(ctx context.Context, m control.Message) ([]byte, [control.FrameFDs]int, error) {
+func (c *Client) askFiles(ctx context.Context, m protocol.Message) ([]byte, [protocol.FrameFDs]int, error) {
 	a, err := c.wait(ctx, m)
 	if err != nil {
-		return nil, [control.FrameFDs]int{-1, -1}, err
+		return nil, [protocol.FrameFDs]int{-1, -1}, err
 	}
 	if err := a.reply.Err(); err != nil {
-		control.CloseFiles(a.fds[:]...)
-		return nil, [control.FrameFDs]int{-1, -1}, err
+		protocol.CloseFiles(a.fds[:]...)
+		return nil, [protocol.FrameFDs]int{-1, -1}, err
 	}
 	return a.reply.Body, a.fds, nil
 }
 
 // wait sends a request and waits for its answer. On an error there is none.
-func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
+func (c *Client) wait(ctx context.Context, m protocol.Message) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ch, r := make(chan *answer, 1), requests[control.KindOf(m)]
+	ch, r := make(chan *answer, 1), requests[protocol.KindOf(m)]
 	if r.same != nil {
 		if err := c.afterSame(ctx, r.same(m)); err != nil {
 			return nil, err
@@ -328,7 +328,7 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return nil, control.ErrClosed
+		return nil, protocol.ErrClosed
 	}
 	for {
 		c.lastID++
@@ -352,7 +352,7 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 		}
 		if c.forget(id, ch, m) {
 			// Best effort: a lost connection forgets the request as well.
-			_ = c.tell(&control.Cancel{ID: id})
+			_ = c.tell(&protocol.Cancel{ID: id})
 		}
 		return nil, ctx.Err()
 	case <-c.done:
@@ -372,11 +372,11 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 // cancelled withdraws a request whose answer says what has come of it all the same: it
 // may have happened already.
 func (c *Client) cancelled(ctx context.Context, id uint32, ch chan *answer) (*answer, error) {
-	_ = c.tell(&control.Cancel{ID: id}) // a lost connection forgets the request as well
+	_ = c.tell(&protocol.Cancel{ID: id}) // a lost connection forgets the request as well
 	select {
 	case a := <-ch:
 		if a.reply.Err() != nil {
-			control.CloseFiles(a.fds[:]...)
+			protocol.CloseFiles(a.fds[:]...)
 			return nil, ctx.Err()
 		}
 		return a, nil
@@ -417,12 +417,12 @@ func (c *Client) awaitLate(key any) {
 
 // forget gives a call up; false if its answer has come already. What an answer to
 // asked gives, nil: nothing, is then given back.
-func (c *Client) forget(id uint32, ch chan *answer, asked control.Message) bool {
+func (c *Client) forget(id uint32, ch chan *answer, asked protocol.Message) bool {
 	c.mu.Lock()
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
 	if asked != nil {
-		if r := requests[control.KindOf(asked)]; r.back != nil {
+		if r := requests[protocol.KindOf(asked)]; r.back != nil {
 			c.calls[id], c.late[id] = nil, asked
 			if r.same != nil {
 				c.awaitLate(r.same(asked))
@@ -438,17 +438,17 @@ func (c *Client) forget(id uint32, ch chan *answer, asked control.Message) bool 
 
 // Next returns the next event. It blocks until there is one, or the connection
 // has ended: then ErrLost with the reason, or ErrClosed, for ever.
-func (c *Client) Next() (control.Event, error) {
+func (c *Client) Next() (protocol.Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.events) == 0 {
 		if c.err != nil {
-			return control.Event{}, c.err
+			return protocol.Event{}, c.err
 		}
 		c.cond.Wait()
 	}
 	ev := c.events[0]
-	c.events[0] = control.Event{}
+	c.events[0] = protocol.Event{}
 	c.events = c.events[1:]
 	return ev, nil
 }

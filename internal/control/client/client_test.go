@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/internal/control"
+	"gompi/internal/base/version"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/controltest"
-	"gompi/internal/version"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
 )
 
 func TestClientRefusesGarbage(t *testing.T) {
@@ -26,9 +26,9 @@ func TestClientRefusesGarbage(t *testing.T) {
 	token := strings.Repeat("00", 16)
 	for _, b := range [][]byte{
 		[]byte("SSH-2.0-OpenSSH_9.6\r\n"),
-		control.ShortFrame(0, 0, &control.Welcome{}),                   // without descriptors
-		control.ShortFrame(0, 0, &control.Event{Kind: control.EvHost}), // not a welcome
-		control.ShortFrame(0, 0, &control.Welcome{})[:40],
+		protocol.ShortFrame(0, 0, &protocol.Welcome{}),                    // without descriptors
+		protocol.ShortFrame(0, 0, &protocol.Event{Kind: protocol.EvHost}), // not a welcome
+		protocol.ShortFrame(0, 0, &protocol.Welcome{})[:40],
 		nil,
 	} {
 		served := controltest.Async(t, func() error {
@@ -37,7 +37,7 @@ func TestClientRefusesGarbage(t *testing.T) {
 				return err
 			}
 			defer c.Close()
-			if _, err := io.ReadFull(c, make([]byte, control.FrameHead+control.TokenBytes)); err != nil {
+			if _, err := io.ReadFull(c, make([]byte, protocol.FrameHead+protocol.TokenBytes)); err != nil {
 				return err
 			}
 			_, err = c.Write(b)
@@ -78,9 +78,9 @@ func TestAnotherProtocol(t *testing.T) {
 		bye  []byte
 		want []string // %s: who
 	}{
-		{control.ByeTo(7, "protocol error: frame has version 9, not 7"), []string{"gompirun has gompi (unknown build), protocol 7, but %s" + own + ": rebuild gompirun "}},
-		{control.ByeTo(250, "?"), []string{"%s" + own + ", but gompirun has gompi (unknown build), protocol 250: rebuild %s "}},
-		{control.ByeTo(wire.Protocol, "gompirun has gompi v9.9.9"), []string{"gompirun has gompi v9.9.9"}},
+		{protocol.ByeTo(7, "protocol error: frame has version 9, not 7"), []string{"gompirun has gompi (unknown build), protocol 7, but %s" + own + ": rebuild gompirun "}},
+		{protocol.ByeTo(250, "?"), []string{"%s" + own + ", but gompirun has gompi (unknown build), protocol 250: rebuild %s "}},
+		{protocol.ByeTo(wire.Protocol, "gompirun has gompi v9.9.9"), []string{"gompirun has gompi v9.9.9"}},
 	} {
 		check := func(who string, err error) {
 			t.Helper()
@@ -113,10 +113,10 @@ func TestAnotherProtocol(t *testing.T) {
 // A process that has only half of what gompirun set is told so; it does not
 // take itself for one without a job.
 func TestHalfAnEnvironment(t *testing.T) {
-	for _, c := range [][2]string{{control.EnvAddr, control.EnvToken}, {control.EnvToken, control.EnvAddr}} {
+	for _, c := range [][2]string{{protocol.EnvAddr, protocol.EnvToken}, {protocol.EnvToken, protocol.EnvAddr}} {
 		t.Setenv(c[0], "@gompi-0000000000000001")
 		t.Setenv(c[1], "")
-		addr, token, ok := control.FromEnv()
+		addr, token, ok := protocol.FromEnv()
 		if !ok {
 			t.Errorf("only %s set: no job", c[0])
 		}
@@ -125,9 +125,9 @@ func TestHalfAnEnvironment(t *testing.T) {
 			t.Errorf("Dial: %v, want %s", err, want)
 		}
 	}
-	t.Setenv(control.EnvToken, "")
-	t.Setenv(control.EnvAddr, "")
-	if _, _, ok := control.FromEnv(); ok {
+	t.Setenv(protocol.EnvToken, "")
+	t.Setenv(protocol.EnvAddr, "")
+	if _, _, ok := protocol.FromEnv(); ok {
 		t.Error("a job without any variable")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // fdReader reads frames and the descriptors that come with them. Its owner is
@@ -18,7 +18,7 @@ type fdReader struct {
 	oob  []byte
 	// fds are the descriptors of frames that have not been returned, in order:
 	// each frame that has some has its place here, also if they were lost.
-	fds [][control.MostFDs]int
+	fds [][protocol.MostFDs]int
 }
 
 func newFDReader(conn *socket) *fdReader {
@@ -58,38 +58,38 @@ func (d *fdReader) fill(n int) error {
 // next returns the next frame. The body is valid until the following call;
 // the caller owns the descriptors, which are -1 if the frame has none or they
 // were lost.
-func (d *fdReader) next() (control.Frame, [control.MostFDs]int, error) {
-	none := [control.MostFDs]int{-1, -1, -1}
-	if d.w-d.r < control.FrameHead {
-		if err := d.fill(control.FrameHead); err != nil {
-			return control.Frame{}, none, err
+func (d *fdReader) next() (protocol.Frame, [protocol.MostFDs]int, error) {
+	none := [protocol.MostFDs]int{-1, -1, -1}
+	if d.w-d.r < protocol.FrameHead {
+		if err := d.fill(protocol.FrameHead); err != nil {
+			return protocol.Frame{}, none, err
 		}
 	}
-	f, n, err := control.ParseHead(d.buf[d.r:])
+	f, n, err := protocol.ParseHead(d.buf[d.r:])
 	if err != nil {
-		return control.Frame{}, none, err
+		return protocol.Frame{}, none, err
 	}
-	if d.w-d.r < control.FrameHead+n {
-		if err := d.fill(control.FrameHead + n); err != nil {
+	if d.w-d.r < protocol.FrameHead+n {
+		if err := d.fill(protocol.FrameHead + n); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return control.Frame{}, none, err
+			return protocol.Frame{}, none, err
 		}
 	}
-	f.Body = d.buf[d.r+control.FrameHead:][:n]
-	d.r += control.FrameHead + n
+	f.Body = d.buf[d.r+protocol.FrameHead:][:n]
+	d.r += protocol.FrameHead + n
 	if f.FDs == 0 || !passes {
 		return f, none, nil
 	}
 	if len(d.fds) == 0 {
-		return control.Frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.Kind)
+		return protocol.Frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.Kind)
 	}
 	fds := d.fds[0]
 	d.fds = d.fds[1:]
-	if f.FDs < control.MostFDs && fds[control.FrameFDs] >= 0 {
-		control.CloseFiles(fds[control.FrameFDs])
-		fds[control.FrameFDs] = -1
+	if f.FDs < protocol.MostFDs && fds[protocol.FrameFDs] >= 0 {
+		protocol.CloseFiles(fds[protocol.FrameFDs])
+		fds[protocol.FrameFDs] = -1
 	}
 	return f, fds, nil
 }
@@ -97,7 +97,7 @@ func (d *fdReader) next() (control.Frame, [control.MostFDs]int, error) {
 // close closes the descriptors that nobody has claimed.
 func (d *fdReader) close() {
 	for _, fds := range d.fds {
-		control.CloseFiles(fds[:]...)
+		protocol.CloseFiles(fds[:]...)
 	}
 	d.fds = nil
 }

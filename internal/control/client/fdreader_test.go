@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/controltest"
+	"gompi/internal/control/protocol"
 )
 
 // fdPair is a connection with both ends here, of which one can be read.
@@ -59,16 +59,16 @@ func TestLostDescriptors(t *testing.T) {
 		}
 		fd := int(own.Fd())
 		inodes[i] = inode(fd)
-		var m control.Message = &control.Reply{}
-		if x.has == control.MostFDs {
-			m = &control.Welcomed{}
+		var m protocol.Message = &protocol.Reply{}
+		if x.has == protocol.MostFDs {
+			m = &protocol.Welcomed{}
 		}
-		data := control.ShortFrame(uint32(i+1), x.has, m)
+		data := protocol.ShortFrame(uint32(i+1), x.has, m)
 		if _, _, err := out.WriteMsgUnix(data, unix.UnixRights([]int{fd, fd, fd}[:x.has]...), nil); err != nil {
 			t.Fatal(err)
 		}
 		own.Close()
-		var next [control.MostFDs + 1]*os.File // at the lowest numbers that are free
+		var next [protocol.MostFDs + 1]*os.File // at the lowest numbers that are free
 		for i := range next {
 			if next[i], err = os.Open(os.DevNull); err != nil {
 				t.Fatal(err)
@@ -99,6 +99,6 @@ func TestLostDescriptors(t *testing.T) {
 				t.Errorf("frame %d, with room for %d of %d: descriptor %d", f.ID, x.room, x.has, fd)
 			}
 		}
-		control.CloseFiles(fds[:]...)
+		protocol.CloseFiles(fds[:]...)
 	}
 }

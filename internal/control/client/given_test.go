@@ -10,15 +10,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/controltest"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
 )
 
 // Whatever a process may ask has its row.
 func TestRequestsAreComplete(t *testing.T) {
 	for k := range 256 {
-		f := control.Frame{Kind: control.Kind(k), ID: 1}
+		f := protocol.Frame{Kind: protocol.Kind(k), ID: 1}
 		_, known := requests[f.Kind]
 		if asks := f.CheckNumber() == nil; asks != known {
 			t.Errorf("kind %d: is a request: %v, has a row: %v", k, asks, known)
@@ -39,15 +39,15 @@ type head struct {
 }
 
 // next reads a frame of this kind into m.
-func (h *head) next(kind control.Kind, m control.Message) (id uint32) {
+func (h *head) next(kind protocol.Kind, m protocol.Message) (id uint32) {
 	h.t.Helper()
-	var f control.Frame
+	var f protocol.Frame
 	err := controltest.Async(h.t, func() (err error) { f, _, err = h.in.next(); return err })()
 	if err != nil || f.Kind != kind {
 		h.t.Fatalf("frame of kind %d, %v; want %d", f.Kind, err, kind)
 	}
 	if m != nil {
-		if err := control.Decode(m, f.Body); err != nil {
+		if err := protocol.Decode(m, f.Body); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -57,23 +57,23 @@ func (h *head) next(kind control.Kind, m control.Message) (id uint32) {
 // cancelled reads that a request is withdrawn.
 func (h *head) cancelled(id uint32) {
 	h.t.Helper()
-	var m control.Cancel
-	if h.next(control.KindCancel, &m); m.ID != id {
+	var m protocol.Cancel
+	if h.next(protocol.KindCancel, &m); m.ID != id {
 		h.t.Fatalf("request %d is cancelled, not %d", m.ID, id)
 	}
 }
 
 // answers sends an answer, with descriptors if the frame is to have some.
-func (h *head) answers(id uint32, files bool, r *control.Reply) {
+func (h *head) answers(id uint32, files bool, r *protocol.Reply) {
 	h.t.Helper()
 	var rights []byte
 	fds := 0
 	if files {
-		rights, fds = unix.UnixRights(0, 0), control.FrameFDs
+		rights, fds = unix.UnixRights(0, 0), protocol.FrameFDs
 	}
 	var sent error
 	err := h.end.raw.Control(func(fd uintptr) {
-		sent = unix.Sendmsg(int(fd), control.ShortFrame(id, fds, r), rights, nil, 0)
+		sent = unix.Sendmsg(int(fd), protocol.ShortFrame(id, fds, r), rights, nil, 0)
 	})
 	if err := errors.Join(err, sent); err != nil {
 		h.t.Fatal(err)
@@ -89,40 +89,40 @@ func newHead(t *testing.T) (*Client, *head) {
 // same thing asked for again: or that would be taken, too.
 func TestLateAnswersAreGivenBack(t *testing.T) {
 	x := wire.Extent{Arena: 1, Total: 1 << 20, Off: 64, Bytes: 4096}
-	page := control.FollowBody{X: x, Members: 2, Place: 1}
+	page := protocol.FollowBody{X: x, Members: 2, Place: 1}
 	asked := page
-	asked.Rest = control.Encode(&control.AskBody{Page: 9})
-	replaced := control.FollowBody{Rest: control.Encode(&control.AskBody{Successor: 9})}
+	asked.Rest = protocol.Encode(&protocol.AskBody{Page: 9})
+	replaced := protocol.FollowBody{Rest: protocol.Encode(&protocol.AskBody{Successor: 9})}
 	for name, q := range map[string]struct {
-		ask    control.Message
-		answer control.Message
+		ask    protocol.Message
+		answer protocol.Message
 		files  bool
-		back   []control.Message
+		back   []protocol.Message
 	}{
-		"lookup":  {ask: &control.Text{Kind: control.KindLookup, Text: "app://x"}, answer: &control.DescribeBody{Set: wire.Set{Number: 7}}, back: []control.Message{&control.Release{Number: 7}}},
-		"define":  {ask: &control.Members{Kind: control.KindDefine, Members: wire.MembersOf(serial(1))}, answer: &control.SetBody{S: wire.Set{Number: 7}}, back: []control.Message{&control.Release{Number: 7}}},
-		"algebra": {ask: &control.Algebra{Do: control.Union, In: []uint32{1}}, answer: &control.SetsBody{Sets: []control.SetName{{Number: 7, Name: "a"}, {Name: control.EmptyURI}, {Number: 8, Name: "b"}}}, back: []control.Message{&control.Release{Number: 7}, &control.Release{Number: 8}}},
-		"common":  {ask: &control.Common{Members: wire.MembersOf(serial(1)), Bytes: 1}, answer: &control.CommonBody{X: x}, files: true, back: []control.Message{&control.Uncommon{Arena: 1, Off: 64}}},
-		"memory":  {ask: &control.Memory{Name: "m", Bytes: 1}, answer: &control.MemoryBody{Name: "m", Bytes: 4096}, files: true, back: []control.Message{&control.LeaveMemory{Name: "m"}}},
-		"follow":  {ask: &control.Follow{Set: 3}, answer: &page, files: true, back: []control.Message{&control.Uncommon{Arena: 1, Off: 64}, &control.Set{Kind: control.KindUnfollow, Number: 3}}},
-		"asked":   {ask: &control.Follow{Set: 3, In: 4}, answer: &asked, files: true, back: []control.Message{&control.Uncommon{Arena: 1, Off: 64}, &control.Set{Kind: control.KindUnfollow, Number: 9}}},
-		"alone":   {ask: &control.Follow{Set: 3}, answer: &control.FollowBody{}, back: []control.Message{&control.Set{Kind: control.KindUnfollow, Number: 3}}},
-		"none":    {ask: &control.Follow{Set: 3, In: 4}, answer: &replaced},
+		"lookup":  {ask: &protocol.Text{Kind: protocol.KindLookup, Text: "app://x"}, answer: &protocol.DescribeBody{Set: wire.Set{Number: 7}}, back: []protocol.Message{&protocol.Release{Number: 7}}},
+		"define":  {ask: &protocol.Members{Kind: protocol.KindDefine, Members: wire.MembersOf(serial(1))}, answer: &protocol.SetBody{S: wire.Set{Number: 7}}, back: []protocol.Message{&protocol.Release{Number: 7}}},
+		"algebra": {ask: &protocol.Algebra{Do: protocol.Union, In: []uint32{1}}, answer: &protocol.SetsBody{Sets: []protocol.SetName{{Number: 7, Name: "a"}, {Name: protocol.EmptyURI}, {Number: 8, Name: "b"}}}, back: []protocol.Message{&protocol.Release{Number: 7}, &protocol.Release{Number: 8}}},
+		"common":  {ask: &protocol.Common{Members: wire.MembersOf(serial(1)), Bytes: 1}, answer: &protocol.CommonBody{X: x}, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}}},
+		"memory":  {ask: &protocol.Memory{Name: "m", Bytes: 1}, answer: &protocol.MemoryBody{Name: "m", Bytes: 4096}, files: true, back: []protocol.Message{&protocol.LeaveMemory{Name: "m"}}},
+		"follow":  {ask: &protocol.Follow{Set: 3}, answer: &page, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnfollow, Number: 3}}},
+		"asked":   {ask: &protocol.Follow{Set: 3, In: 4}, answer: &asked, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnfollow, Number: 9}}},
+		"alone":   {ask: &protocol.Follow{Set: 3}, answer: &protocol.FollowBody{}, back: []protocol.Message{&protocol.Set{Kind: protocol.KindUnfollow, Number: 3}}},
+		"none":    {ask: &protocol.Follow{Set: 3, In: 4}, answer: &replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, h := newHead(t)
 			ask := func(ctx context.Context) func() error {
 				return controltest.Async(t, func() error {
-					fds, err := c.AskFiles(ctx, q.ask, reflect.New(reflect.TypeOf(q.answer).Elem()).Interface().(control.Message))
+					fds, err := c.AskFiles(ctx, q.ask, reflect.New(reflect.TypeOf(q.answer).Elem()).Interface().(protocol.Message))
 					if err == nil {
-						control.CloseFiles(fds[:]...)
+						protocol.CloseFiles(fds[:]...)
 					}
 					return err
 				})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			over := ask(ctx)
-			kind := control.KindOf(q.ask)
+			kind := protocol.KindOf(q.ask)
 			id := h.next(kind, nil)
 			cancel()
 			if err := over(); !errors.Is(err, context.Canceled) {
@@ -135,23 +135,23 @@ func TestLateAnswersAreGivenBack(t *testing.T) {
 				id := after()
 				after = func() uint32 { return id }
 			}
-			h.answers(id, q.files, &control.Reply{Body: control.Encode(q.answer)})
+			h.answers(id, q.files, &protocol.Reply{Body: protocol.Encode(q.answer)})
 			for _, want := range q.back {
-				got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(control.Message)
-				if s, ok := want.(*control.Set); ok {
-					got = &control.Set{Kind: s.Kind}
+				got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(protocol.Message)
+				if s, ok := want.(*protocol.Set); ok {
+					got = &protocol.Set{Kind: s.Kind}
 				}
-				if h.next(control.KindOf(want), got); !reflect.DeepEqual(got, want) {
+				if h.next(protocol.KindOf(want), got); !reflect.DeepEqual(got, want) {
 					t.Errorf("given back: %+v, want %+v", got, want)
 				}
 			}
-			h.answers(after(), q.files, &control.Reply{Body: control.Encode(q.answer)})
+			h.answers(after(), q.files, &protocol.Reply{Body: protocol.Encode(q.answer)})
 			if err := again(); err != nil {
 				t.Errorf("asked again: %v", err)
 			}
 			// Nothing of it is left to be taken.
 			end := controltest.Async(t, c.Finalize)
-			h.answers(h.next(control.KindFinalize, nil), false, &control.Reply{})
+			h.answers(h.next(protocol.KindFinalize, nil), false, &protocol.Reply{})
 			if err := end(); err != nil {
 				t.Error(err)
 			}
@@ -162,14 +162,14 @@ func TestLateAnswersAreGivenBack(t *testing.T) {
 // What may have happened returns when the head says whether it has: as ever if so, and
 // else as given up.
 func TestEffectsAreAnswered(t *testing.T) {
-	body := control.Encode(&control.ValueBody{Val: []byte("v")})
+	body := protocol.Encode(&protocol.ValueBody{Val: []byte("v")})
 	for kind, r := range requests {
 		if !r.waits {
 			continue
 		}
-		var asks []control.Message
+		var asks []protocol.Message
 		for _, m := range controltest.Samples(7) {
-			if control.KindOf(m) == kind {
+			if protocol.KindOf(m) == kind {
 				asks = append(asks, m)
 			}
 		}
@@ -179,13 +179,13 @@ func TestEffectsAreAnswered(t *testing.T) {
 		for _, happened := range []bool{true, false} {
 			c, h := newHead(t)
 			ctx, cancel := context.WithCancel(t.Context())
-			over := controltest.Async(t, func() error { return c.Ask(ctx, asks[0], new(control.ValueBody)) })
+			over := controltest.Async(t, func() error { return c.Ask(ctx, asks[0], new(protocol.ValueBody)) })
 			id := h.next(kind, nil)
 			cancel()
 			h.cancelled(id)
-			a := &control.Reply{Body: body}
+			a := &protocol.Reply{Body: body}
 			if !happened {
-				a = control.Failure(control.Refused("cancelled"))
+				a = protocol.Failure(protocol.Refused("cancelled"))
 			}
 			h.answers(id, false, a)
 			if err := over(); happened && err != nil || !happened && !errors.Is(err, context.Canceled) {
@@ -195,7 +195,7 @@ func TestEffectsAreAnswered(t *testing.T) {
 		// The end of the connection ends the wait.
 		c, h := newHead(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		over := controltest.Async(t, func() error { return c.Ask(ctx, asks[0], new(control.ValueBody)) })
+		over := controltest.Async(t, func() error { return c.Ask(ctx, asks[0], new(protocol.ValueBody)) })
 		id := h.next(kind, nil)
 		cancel()
 		h.cancelled(id)

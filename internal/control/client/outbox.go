@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // How much a head that does not read (it is stopped, or slow) may leave in a
@@ -53,9 +53,9 @@ func (o *outbox) init() { o.cond.L = &o.mu }
 func (o *outbox) ended() error {
 	switch {
 	case o.closing:
-		return control.ErrClosed
+		return protocol.ErrClosed
 	case o.err != nil:
-		return fmt.Errorf("%w: %w", control.ErrLost, o.err)
+		return fmt.Errorf("%w: %w", protocol.ErrLost, o.err)
 	}
 	return nil
 }
@@ -84,9 +84,9 @@ func (o *outbox) drop(err error) error {
 // all that was told before, as far as the kernel takes it; the rest is the writer's,
 // as is what is only told, so that frames leave together and one of them wakes the
 // agent. The writer begins with the first frame that it gets. mu is held.
-func (c *Client) add(id uint32, m control.Message, atOnce bool) (err error) {
+func (c *Client) add(id uint32, m protocol.Message, atOnce bool) (err error) {
 	o := &c.out
-	if o.queue, err = control.AppendFrame(o.queue, id, 0, m); err != nil {
+	if o.queue, err = protocol.AppendFrame(o.queue, id, 0, m); err != nil {
 		return err
 	}
 	if atOnce && o.writing == 0 {
@@ -106,7 +106,7 @@ func (c *Client) add(id uint32, m control.Message, atOnce bool) (err error) {
 }
 
 // tell queues a frame that has no answer. It never waits for the head.
-func (c *Client) tell(m control.Message) error {
+func (c *Client) tell(m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *Client) tell(m control.Message) error {
 }
 
 // say is tell, and returns when all is written: the process may end at once.
-func (c *Client) say(m control.Message) error {
+func (c *Client) say(m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Client) say(m control.Message) error {
 }
 
 // request queues a frame that asks, once there is room or until ctx is done.
-func (c *Client) request(ctx context.Context, id uint32, m control.Message) error {
+func (c *Client) request(ctx context.Context, id uint32, m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/controltest"
-	"gompi/internal/wire"
+	"gompi/internal/control/protocol"
 )
 
 // deaf is a client whose head reads only when the test does.
@@ -67,14 +67,14 @@ func hearAll(in *fdReader, n int) error {
 		}
 		var got wire.ProcID
 		switch {
-		case i%2 == 0 && f.Kind == control.KindWatch:
-			m := control.Members{Kind: control.KindWatch}
-			if err = control.Decode(&m, f.Body); err == nil && m.Members.Len() == 1 {
+		case i%2 == 0 && f.Kind == protocol.KindWatch:
+			m := protocol.Members{Kind: protocol.KindWatch}
+			if err = protocol.Decode(&m, f.Body); err == nil && m.Members.Len() == 1 {
 				got = m.Members.At(0)
 			}
-		case i%2 == 1 && f.Kind == control.KindDead:
-			m := control.Proc{Kind: control.KindDead}
-			err = control.Decode(&m, f.Body)
+		case i%2 == 1 && f.Kind == protocol.KindDead:
+			m := protocol.Proc{Kind: protocol.KindDead}
+			err = protocol.Decode(&m, f.Body)
 			got = m.Proc
 		}
 		if err != nil || got != serial(i) {
@@ -115,16 +115,16 @@ func TestTellNeverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, _, err := in.next()
-	for err == nil && f.Kind == control.KindCancel {
+	for err == nil && f.Kind == protocol.KindCancel {
 		f, _, err = in.next()
 	}
-	if err != nil || f.Kind != control.KindGet {
+	if err != nil || f.Kind != protocol.KindGet {
 		t.Fatalf("frame of kind %d, %v; want the Get", f.Kind, err)
 	}
-	if _, err := head.Write(control.ShortFrame(f.ID, 0, control.Failure(control.NotFound("nothing")))); err != nil {
+	if _, err := head.Write(protocol.ShortFrame(f.ID, 0, protocol.Failure(protocol.NotFound("nothing")))); err != nil {
 		t.Fatal(err)
 	}
-	if err := get(); !errors.Is(err, control.ErrNotFound) {
+	if err := get(); !errors.Is(err, protocol.ErrNotFound) {
 		t.Errorf("Get: %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestCloseFlushes(t *testing.T) {
 	if _, _, err := in.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last frame: %v", err)
 	}
-	if err := c.Dead(serial(0)); !errors.Is(err, control.ErrClosed) {
+	if err := c.Dead(serial(0)); !errors.Is(err, protocol.ErrClosed) {
 		t.Errorf("Dead after Close: %v", err)
 	}
 }
@@ -160,7 +160,7 @@ func TestCloseWithDeafHead(t *testing.T) {
 	if err := controltest.Async(t, c.Close)(); err != nil {
 		t.Fatal(err)
 	}
-	if err := waiting(); !errors.Is(err, control.ErrClosed) {
+	if err := waiting(); !errors.Is(err, protocol.ErrClosed) {
 		t.Errorf("Finalize: %v", err)
 	}
 }
@@ -168,17 +168,17 @@ func TestCloseWithDeafHead(t *testing.T) {
 // A head that leaves too much unread is given up.
 func TestTellTooMuch(t *testing.T) {
 	c, _ := deaf(t)
-	text := make([]byte, control.MaxReport)
+	text := make([]byte, protocol.MaxReport)
 	err := controltest.Async(t, func() error {
-		for range 2 * hardUnsent / control.MaxReport {
-			if err := c.Stacks(control.Stacks{ID: 1, Stacks: text}); err != nil {
+		for range 2 * hardUnsent / protocol.MaxReport {
+			if err := c.Stacks(protocol.Stacks{ID: 1, Stacks: text}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})()
 	for range 2 {
-		if !errors.Is(err, control.ErrLost) || !strings.Contains(err.Error(), "bytes unread") {
+		if !errors.Is(err, protocol.ErrLost) || !strings.Contains(err.Error(), "bytes unread") {
 			t.Errorf("error is %v", err)
 		}
 		err = controltest.Async(t, func() error { _, err := c.Next(); return err })()
@@ -188,14 +188,14 @@ func TestTellTooMuch(t *testing.T) {
 // What the head says last is the reason, not the failed write.
 func TestTellAfterBye(t *testing.T) {
 	c, head := deaf(t)
-	if _, err := head.Write(control.ShortFrame(0, 0, &control.Text{Kind: control.KindBye, Text: "go away"})); err != nil {
+	if _, err := head.Write(protocol.ShortFrame(0, 0, &protocol.Text{Kind: protocol.KindBye, Text: "go away"})); err != nil {
 		t.Fatal(err)
 	}
 	head.Close()
-	if _, err := c.Next(); !errors.Is(err, control.ErrLost) || !strings.Contains(err.Error(), "go away") {
+	if _, err := c.Next(); !errors.Is(err, protocol.ErrLost) || !strings.Contains(err.Error(), "go away") {
 		t.Errorf("Next: %v", err)
 	}
-	if err := c.Dead(serial(0)); !errors.Is(err, control.ErrLost) || !strings.Contains(err.Error(), "go away") {
+	if err := c.Dead(serial(0)); !errors.Is(err, protocol.ErrLost) || !strings.Contains(err.Error(), "go away") {
 		t.Errorf("Dead: %v", err)
 	}
 }

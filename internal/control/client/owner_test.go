@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
 	"gompi/internal/control/controltest"
+	"gompi/internal/control/protocol"
 )
 
 // as runs f on a thread that has another effective user.
@@ -52,7 +52,7 @@ func TestOwners(t *testing.T) {
 		return l
 	}
 	sockets := map[int]*net.UnixListener{0: listen(0), own: listen(own), stranger: listen(stranger)}
-	token := strings.Repeat("00", control.TokenBytes)
+	token := strings.Repeat("00", protocol.TokenBytes)
 	for _, c := range []struct {
 		uid, owner int
 		tool, ok   bool
@@ -84,7 +84,7 @@ func TestOwners(t *testing.T) {
 				tool.Close()
 			}
 		})
-		var other *control.OwnerError
+		var other *protocol.OwnerError
 		if refused := errors.As(err, &other); refused == c.ok || refused && (other.Owner != c.owner || other.Own != c.uid) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 )
 
 // abortWait is how long Abort waits for the head, whose answer changes
@@ -23,13 +23,13 @@ const abortWait = 2 * time.Second
 // the error is a *GoneError; ErrNotFound if there is no such process.
 func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	none := wire.Contact{Segment: -1, Bell: -1}
-	body, fds, err := c.askFiles(context.Background(), &control.Proc{Kind: control.KindContact, Proc: p})
+	body, fds, err := c.askFiles(context.Background(), &protocol.Proc{Kind: protocol.KindContact, Proc: p})
 	if err != nil {
 		return none, err
 	}
-	var m control.ContactBody
-	if err := control.Decode(&m, body); err != nil {
-		control.CloseFiles(fds[:]...)
+	var m protocol.ContactBody
+	if err := protocol.Decode(&m, body); err != nil {
+		protocol.CloseFiles(fds[:]...)
 		return none, fmt.Errorf("contact %v: %w", p, err)
 	}
 	if passes && m.C.SameHost && fds[0] < 0 {
@@ -44,15 +44,15 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 // first call nobody gets a Contact for this process. A later call replaces
 // the addresses for Contacts to come. One way.
 func (c *Client) Announce(addrs []string) error {
-	if len(addrs) > control.MaxAddrs {
-		return fmt.Errorf("announce %d addresses, at most %d allowed", len(addrs), control.MaxAddrs)
+	if len(addrs) > protocol.MaxAddrs {
+		return fmt.Errorf("announce %d addresses, at most %d allowed", len(addrs), protocol.MaxAddrs)
 	}
 	for _, a := range addrs {
-		if len(a) > control.MaxAddr {
-			return fmt.Errorf("announce address %.40q... of %d bytes, at most %d allowed", a, len(a), control.MaxAddr)
+		if len(a) > protocol.MaxAddr {
+			return fmt.Errorf("announce address %.40q... of %d bytes, at most %d allowed", a, len(a), protocol.MaxAddr)
 		}
 	}
-	return c.tell(&control.Announce{Addrs: addrs})
+	return c.tell(&protocol.Announce{Addrs: addrs})
 }
 
 // Watch asks to be told of the end of each member, also if it has ended
@@ -64,18 +64,18 @@ func (c *Client) Watch(m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	return c.tell(&control.Members{Kind: control.KindWatch, Members: m})
+	return c.tell(&protocol.Members{Kind: protocol.KindWatch, Members: m})
 }
 
 func checkMembers(m wire.Members) error {
-	if n := len(m.Ranges()); n > control.MaxRanges {
-		return control.Refused("%d ranges of processes, at most %d allowed", n, control.MaxRanges)
+	if n := len(m.Ranges()); n > protocol.MaxRanges {
+		return protocol.Refused("%d ranges of processes, at most %d allowed", n, protocol.MaxRanges)
 	}
-	if m.Len() > control.MaxMembers {
-		return control.Refused("%d processes, at most %d allowed", m.Len(), control.MaxMembers)
+	if m.Len() > protocol.MaxMembers {
+		return protocol.Refused("%d processes, at most %d allowed", m.Len(), protocol.MaxMembers)
 	}
 	if !m.Check() {
-		return control.Refused("a process stands twice among %d", m.Len())
+		return protocol.Refused("a process stands twice among %d", m.Len())
 	}
 	return nil
 }
@@ -85,11 +85,11 @@ func checkMembers(m wire.Members) error {
 // number of the set they stand for. ErrNotFound if there is none, ErrSetGone if nobody
 // holds it any more: see ReleaseSet.
 func (c *Client) Lookup(uri string) (wire.Set, error) {
-	if len(uri) > control.MaxName {
-		return wire.Set{}, control.NotFound("process set with a name of %d bytes", len(uri))
+	if len(uri) > protocol.MaxName {
+		return wire.Set{}, protocol.NotFound("process set with a name of %d bytes", len(uri))
 	}
-	var b control.DescribeBody
-	err := c.Ask(context.Background(), &control.Text{Kind: control.KindLookup, Text: uri}, &b)
+	var b protocol.DescribeBody
+	err := c.Ask(context.Background(), &protocol.Text{Kind: protocol.KindLookup, Text: uri}, &b)
 	return b.Set, err
 }
 
@@ -101,22 +101,22 @@ func (c *Client) DefineSet(m wire.Members) (wire.Set, error) {
 	if err := checkMembers(m); err != nil {
 		return wire.Set{}, fmt.Errorf("define set: %w", err)
 	}
-	return c.askSet(context.Background(), &control.Members{Kind: control.KindDefine, Members: m})
+	return c.askSet(context.Background(), &protocol.Members{Kind: protocol.KindDefine, Members: m})
 }
 
 // ReleaseSet tells that this process needs a set no more: once for each Lookup,
 // DefineSet and Spawn that returned it. A set that nobody holds any more is
 // forgotten by the job. A process holds its WORLD, SELF and PARENT until it
 // finalizes, and what it never releases until then. One way.
-func (c *Client) ReleaseSet(number uint32) error { return c.tell(&control.Release{Number: number}) }
+func (c *Client) ReleaseSet(number uint32) error { return c.tell(&protocol.Release{Number: number}) }
 
-func (c *Client) askSet(ctx context.Context, m control.Message) (wire.Set, error) {
+func (c *Client) askSet(ctx context.Context, m protocol.Message) (wire.Set, error) {
 	body, err := c.ask(ctx, m)
 	if err != nil {
 		return wire.Set{}, err
 	}
-	var b control.SetBody
-	if err := control.Decode(&b, body); err != nil {
+	var b protocol.SetBody
+	if err := protocol.Decode(&b, body); err != nil {
 		return wire.Set{}, err
 	}
 	return b.S, nil
@@ -125,10 +125,10 @@ func (c *Client) askSet(ctx context.Context, m control.Message) (wire.Set, error
 // Put stores a value for every process of the job; an older value is replaced.
 // On return it is there, until it is deleted. Val may be reused then.
 func (c *Client) Put(key string, val []byte) error {
-	if key == "" || len(key) > control.MaxKey || len(val) > control.MaxValue {
-		return control.Refused("put key of %d bytes (1 to %d) with value of %d bytes (at most %d)", len(key), control.MaxKey, len(val), control.MaxValue)
+	if key == "" || len(key) > protocol.MaxKey || len(val) > protocol.MaxValue {
+		return protocol.Refused("put key of %d bytes (1 to %d) with value of %d bytes (at most %d)", len(key), protocol.MaxKey, len(val), protocol.MaxValue)
 	}
-	_, err := c.ask(context.Background(), &control.Put{Key: key, Val: val})
+	_, err := c.ask(context.Background(), &protocol.Put{Key: key, Val: val})
 	return err
 }
 
@@ -137,15 +137,15 @@ func (c *Client) Put(key string, val []byte) error {
 // the job ends (ErrEnding), or no other process is left that could Put it (a
 // *GoneError for the last one).
 func (c *Client) Get(ctx context.Context, key string, wait bool) ([]byte, error) {
-	if key == "" || len(key) > control.MaxKey {
-		return nil, control.NotFound("key of %d bytes (1 to %d)", len(key), control.MaxKey)
+	if key == "" || len(key) > protocol.MaxKey {
+		return nil, protocol.NotFound("key of %d bytes (1 to %d)", len(key), protocol.MaxKey)
 	}
-	body, err := c.ask(ctx, &control.Get{Key: key, Wait: wait})
+	body, err := c.ask(ctx, &protocol.Get{Key: key, Wait: wait})
 	if err != nil {
 		return nil, err
 	}
-	var m control.ValueBody
-	if err := control.Decode(&m, body); err != nil {
+	var m protocol.ValueBody
+	if err := protocol.Decode(&m, body); err != nil {
 		return nil, err
 	}
 	return m.Val, nil
@@ -154,10 +154,10 @@ func (c *Client) Get(ctx context.Context, key string, wait bool) ([]byte, error)
 // Delete removes a key and its value from the store; ErrNotFound if there is
 // none.
 func (c *Client) Delete(key string) error {
-	if key == "" || len(key) > control.MaxKey {
-		return control.NotFound("key of %d bytes (1 to %d)", len(key), control.MaxKey)
+	if key == "" || len(key) > protocol.MaxKey {
+		return protocol.NotFound("key of %d bytes (1 to %d)", len(key), protocol.MaxKey)
 	}
-	_, err := c.ask(context.Background(), &control.Text{Kind: control.KindDelete, Text: key})
+	_, err := c.ask(context.Background(), &protocol.Text{Kind: protocol.KindDelete, Text: key})
 	return err
 }
 
@@ -169,7 +169,7 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	_, err := c.ask(ctx, &control.Members{Kind: control.KindFence, Members: m})
+	_, err := c.ask(ctx, &protocol.Members{Kind: protocol.KindFence, Members: m})
 	return err
 }
 
@@ -183,16 +183,16 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 	if err := checkMembers(m); err != nil {
 		return none, fmt.Errorf("common memory: %w", err)
 	}
-	body, fds, err := c.askFiles(context.Background(), &control.Common{ID: id, Members: m, Bytes: int64(n), First: int64(first), Have: have})
+	body, fds, err := c.askFiles(context.Background(), &protocol.Common{ID: id, Members: m, Bytes: int64(n), First: int64(first), Have: have})
 	if err != nil {
 		return none, err
 	}
-	var b control.CommonBody
-	if err := control.Decode(&b, body); err != nil {
-		control.CloseFiles(fds[:]...)
+	var b protocol.CommonBody
+	if err := protocol.Decode(&b, body); err != nil {
+		protocol.CloseFiles(fds[:]...)
 		return none, fmt.Errorf("common memory: %w", err)
 	}
-	control.CloseFiles(fds[1:]...) // the same once more
+	protocol.CloseFiles(fds[1:]...) // the same once more
 	if b.X.File = fds[0]; b.X.Arena >= wire.MaxArenas || b.X.File < 0 && have>>b.X.Arena&1 == 0 {
 		_ = c.LeaveCommon(b.X) // who has no connection any more holds nothing
 		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
@@ -203,7 +203,7 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 // LeaveCommon tells that the caller, which was given common memory, does not touch
 // it any more. One way.
 func (c *Client) LeaveCommon(x wire.Extent) error {
-	return c.tell(&control.Uncommon{Arena: x.Arena, Off: x.Off})
+	return c.tell(&protocol.Uncommon{Arena: x.Arena, Off: x.Off})
 }
 
 // Spawn starts n more processes of this job with the command line argv, or
@@ -211,10 +211,10 @@ func (c *Client) LeaveCommon(x wire.Extent) error {
 // world, when they have been started, not necessarily joined; their parent is
 // the caller's mpi://SELF. The caller holds the set: see ReleaseSet.
 func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, error) {
-	if n < 1 || n > control.MaxSpawn {
-		return wire.Set{}, control.Refused("spawn of %d processes (1 to %d)", n, control.MaxSpawn)
+	if n < 1 || n > protocol.MaxSpawn {
+		return wire.Set{}, protocol.Refused("spawn of %d processes (1 to %d)", n, protocol.MaxSpawn)
 	}
-	b, err := c.SpawnAll(ctx, &control.Spawn{Parts: []control.SpawnPart{{N: n, Argv: argv}}})
+	b, err := c.SpawnAll(ctx, &protocol.Spawn{Parts: []protocol.SpawnPart{{N: n, Argv: argv}}})
 	return b.World, err
 }
 
@@ -223,21 +223,21 @@ func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, err
 // undecided that the caller or one of the parents has a part in the head waits with it,
 // but not for ever: ErrUndecided. When ctx is done they may still be starting, unless
 // the head was to wait until they have joined. The caller holds the set World: see ReleaseSet.
-func (c *Client) SpawnAll(ctx context.Context, m *control.Spawn) (control.SpawnBody, error) {
-	var b control.SpawnBody
-	asked := control.Encode(m)
-	if n := len(asked); n > control.KindSpawn.BodyLimit() {
-		return b, control.Refused("spawn of %d commands with %d bytes, at most %d allowed", len(m.Parts), n, control.KindSpawn.BodyLimit())
+func (c *Client) SpawnAll(ctx context.Context, m *protocol.Spawn) (protocol.SpawnBody, error) {
+	var b protocol.SpawnBody
+	asked := protocol.Encode(m)
+	if n := len(asked); n > protocol.KindSpawn.BodyLimit() {
+		return b, protocol.Refused("spawn of %d commands with %d bytes, at most %d allowed", len(m.Parts), n, protocol.KindSpawn.BodyLimit())
 	}
-	if err := control.Decode(new(control.Spawn), asked); err != nil { // the head would take it for a broken protocol
-		return b, control.Refused("spawn: %v", err)
+	if err := protocol.Decode(new(protocol.Spawn), asked); err != nil { // the head would take it for a broken protocol
+		return b, protocol.Refused("spawn: %v", err)
 	}
 	body, err := c.ask(ctx, m)
 	if err == nil {
-		err = control.Decode(&b, body)
+		err = protocol.Decode(&b, body)
 	}
 	if err == nil && b.Text != "" {
-		err = control.Refused("%s", b.Text)
+		err = protocol.Refused("%s", b.Text)
 	}
 	return b, err
 }
@@ -247,7 +247,7 @@ func (c *Client) SpawnAll(ctx context.Context, m *control.Spawn) (control.SpawnB
 func (c *Client) Abort(code int, msg string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), abortWait)
 	defer cancel()
-	_, err := c.ask(ctx, &control.Abort{Code: code, Text: msg})
+	_, err := c.ask(ctx, &protocol.Abort{Code: code, Text: msg})
 	return err
 }
 
@@ -255,36 +255,36 @@ func (c *Client) Abort(code int, msg string) error {
 // knows, and the exit that follows is no death. Afterwards only Abort and
 // Close make sense; no events but the end of the connection come any more.
 func (c *Client) Finalize() error {
-	_, err := c.ask(context.Background(), &control.Empty{Kind: control.KindFinalize})
+	_, err := c.ask(context.Background(), &protocol.Empty{Kind: protocol.KindFinalize})
 	return err
 }
 
 // Dead acknowledges the EvDied or EvGone of p: nothing of this process touches
 // p's memory any more, and p's pid may be used again. One way.
 func (c *Client) Dead(p wire.ProcID) error {
-	return c.tell(&control.Proc{Kind: control.KindDead, Proc: p})
+	return c.tell(&protocol.Proc{Kind: protocol.KindDead, Proc: p})
 }
 
 // Cut tells p, if it lives, that this process cannot talk to it, and why: EvCut.
 // Each call is told, so it also wakes p. One way.
 func (c *Client) Cut(p wire.ProcID, why string) error {
-	return c.tell(&control.Cut{Proc: p, Text: why})
+	return c.tell(&protocol.Cut{Proc: p, Text: why})
 }
 
 // Ping asks whether p takes part in the job: an EvPong with this id if it does,
 // else its end is told to those who watch it. For this process itself the head
 // answers, and for one that has not joined yet. One way.
 func (c *Client) Ping(p wire.ProcID, id uint64) error {
-	return c.tell(&control.Ping{Kind: control.KindPing, Proc: p, ID: id})
+	return c.tell(&protocol.Ping{Kind: protocol.KindPing, Proc: p, ID: id})
 }
 
 // Pong answers an EvPing of p. One way.
 func (c *Client) Pong(p wire.ProcID, id uint64) error {
-	return c.tell(&control.Ping{Kind: control.KindPong, Proc: p, ID: id})
+	return c.tell(&protocol.Ping{Kind: protocol.KindPong, Proc: p, ID: id})
 }
 
 // Stacks answers an EvStacks. Each text is cut at MaxReport bytes. One way.
-func (c *Client) Stacks(m control.Stacks) error {
-	m.Queues, m.Stacks = m.Queues[:min(len(m.Queues), control.MaxReport)], m.Stacks[:min(len(m.Stacks), control.MaxReport)]
+func (c *Client) Stacks(m protocol.Stacks) error {
+	m.Queues, m.Stacks = m.Queues[:min(len(m.Queues), protocol.MaxReport)], m.Stacks[:min(len(m.Stacks), protocol.MaxReport)]
 	return c.tell(&m)
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // socket is a stream socket to an agent, by the kernel's calls: a program with
@@ -59,7 +59,7 @@ func dialSocket(addr string, tool bool) (*socket, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	if err := control.CheckOwner(fd, tool); err != nil {
+	if err := protocol.CheckOwner(fd, tool); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
@@ -149,15 +149,15 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 		if err != nil {
 			return fmt.Errorf("control message: %w", err)
 		}
-		if len(fds) != control.FrameFDs && len(fds) != control.MostFDs || lost {
-			control.CloseFiles(fds...)
+		if len(fds) != protocol.FrameFDs && len(fds) != protocol.MostFDs || lost {
+			protocol.CloseFiles(fds...)
 			lost = true
 			continue
 		}
-		d.fds = append(d.fds, [control.MostFDs]int(append(fds, -1)[:control.MostFDs]))
+		d.fds = append(d.fds, [protocol.MostFDs]int(append(fds, -1)[:protocol.MostFDs]))
 	}
 	if lost {
-		d.fds = append(d.fds, [control.MostFDs]int{-1, -1, -1})
+		d.fds = append(d.fds, [protocol.MostFDs]int{-1, -1, -1})
 	}
 	return nil
 }

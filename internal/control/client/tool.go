@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/control"
-	"gompi/internal/version"
-	"gompi/internal/wire"
+	"gompi/internal/base/version"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 )
 
 // JobAddr is a running job found on this host.
@@ -23,7 +23,7 @@ type JobAddr struct {
 // Jobs lists the jobs whose agents listen on this host, of every user and in
 // no particular order.
 func Jobs() ([]JobAddr, error) {
-	addrs, err := control.Listening()
+	addrs, err := protocol.Listening()
 	return jobsOf(addrs), err
 }
 
@@ -31,7 +31,7 @@ func Jobs() ([]JobAddr, error) {
 func jobsOf(addrs []string) []JobAddr {
 	var jobs []JobAddr
 	for _, addr := range addrs {
-		job, ok := control.ParseAddress(addr)
+		job, ok := protocol.ParseAddress(addr)
 		if ok && !slices.ContainsFunc(jobs, func(j JobAddr) bool { return j.Job == job }) {
 			jobs = append(jobs, JobAddr{job, addr})
 		}
@@ -47,7 +47,7 @@ type Tool struct {
 }
 
 // DialTool connects to the agent at addr, which must be the caller's own, or root's,
-// unless the caller is root: else it is a *control.OwnerError, and nothing was said. It waits for room in the agent's backlog until ctx is done,
+// unless the caller is root: else it is a *protocol.OwnerError, and nothing was said. It waits for room in the agent's backlog until ctx is done,
 // and no longer than ten seconds.
 func DialTool(ctx context.Context, addr string) (*Tool, error) {
 	conn, err := connect(ctx, addr, true, time.Now().Add(toolWait))
@@ -55,7 +55,7 @@ func DialTool(ctx context.Context, addr string) (*Tool, error) {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
 	t := &Tool{conn: conn, in: newFDReader(conn)}
-	if _, err := conn.Write(control.ShortFrame(0, 0, &control.Tool{Version: version.Gompi()})); err != nil {
+	if _, err := conn.Write(protocol.ShortFrame(0, 0, &protocol.Tool{Version: version.Gompi()})); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
@@ -67,9 +67,9 @@ func DialTool(ctx context.Context, addr string) (*Tool, error) {
 const toolWait = 10 * time.Second
 
 // Processes lists all processes that the job ever had.
-func (t *Tool) Processes(ctx context.Context) ([]control.ProcInfo, error) {
-	list, err := list[control.StackReport](ctx, t, &control.Empty{Kind: control.KindList}, toolWait)
-	infos := make([]control.ProcInfo, len(list))
+func (t *Tool) Processes(ctx context.Context) ([]protocol.ProcInfo, error) {
+	list, err := list[protocol.StackReport](ctx, t, &protocol.Empty{Kind: protocol.KindList}, toolWait)
+	infos := make([]protocol.ProcInfo, len(list))
 	for i := range list {
 		infos[i] = list[i].ProcInfo
 	}
@@ -78,23 +78,23 @@ func (t *Tool) Processes(ctx context.Context) ([]control.ProcInfo, error) {
 
 // Stacks collects the reports of all processes, as onehost.Server.Stacks does. They
 // get wait, at most a minute, to answer.
-func (t *Tool) Stacks(ctx context.Context, wait time.Duration) ([]control.StackReport, error) {
-	wait = min(max(wait, 0), control.MaxCollect)
-	return list[control.StackReport](ctx, t, &control.Collect{Wait: wait}, wait+toolWait)
+func (t *Tool) Stacks(ctx context.Context, wait time.Duration) ([]protocol.StackReport, error) {
+	wait = min(max(wait, 0), protocol.MaxCollect)
+	return list[protocol.StackReport](ctx, t, &protocol.Collect{Wait: wait}, wait+toolWait)
 }
 
 // Resize asks for another size of a set. news is called with each state that the
 // change comes to, also more than once with the same, until it is over; with
 // m.Detach once. Only ctx bounds how long that takes. Of a change that was refused or
 // rolled back news hears, and there is no error.
-func (t *Tool) Resize(ctx context.Context, m *control.Resize, news func(*control.OpReport)) error {
+func (t *Tool) Resize(ctx context.Context, m *protocol.Resize, news func(*protocol.OpReport)) error {
 	limit := time.Duration(0)
 	if m.Detach {
 		limit = toolWait
 	}
 	return t.ask(ctx, m, limit, func(body []byte) error {
-		var r control.OpReport
-		err := control.Decode(&r, body)
+		var r protocol.OpReport
+		err := protocol.Decode(&r, body)
 		if err == nil {
 			news(&r)
 		}
@@ -105,8 +105,8 @@ func (t *Tool) Resize(ctx context.Context, m *control.Resize, news func(*control
 // Break withdraws an operation that is not decided, also one that members were handed, and
 // returns what came of it: it may have been over before, or committed meanwhile. The error:
 // the job knows no such operation.
-func (t *Tool) Break(ctx context.Context, number uint32) (*control.OpReport, error) {
-	list, err := list[control.OpReport](ctx, t, &control.Op{Kind: control.KindBreak, Op: number}, toolWait)
+func (t *Tool) Break(ctx context.Context, number uint32) (*protocol.OpReport, error) {
+	list, err := list[protocol.OpReport](ctx, t, &protocol.Op{Kind: protocol.KindBreak, Op: number}, toolWait)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -115,37 +115,37 @@ func (t *Tool) Break(ctx context.Context, number uint32) (*control.OpReport, err
 
 // Ops lists the operations that are under way and the latest ones that are over, by
 // number.
-func (t *Tool) Ops(ctx context.Context) ([]control.OpReport, error) {
-	return list[control.OpReport](ctx, t, &control.Empty{Kind: control.KindOps}, toolWait)
+func (t *Tool) Ops(ctx context.Context) ([]protocol.OpReport, error) {
+	return list[protocol.OpReport](ctx, t, &protocol.Empty{Kind: protocol.KindOps}, toolWait)
 }
 
 // Sets lists the process sets that somebody holds, by number.
-func (t *Tool) Sets(ctx context.Context) ([]control.SetReport, error) {
-	return list[control.SetReport](ctx, t, &control.Empty{Kind: control.KindSets}, toolWait)
+func (t *Tool) Sets(ctx context.Context) ([]protocol.SetReport, error) {
+	return list[protocol.SetReport](ctx, t, &protocol.Empty{Kind: protocol.KindSets}, toolWait)
 }
 
 // Used tells what each process uses, without disturbing it, and which call it waits in:
 // at most one each. Spares are the last.
-func (t *Tool) Used(ctx context.Context) ([]control.StackReport, error) {
-	return list[control.StackReport](ctx, t, &control.Empty{Kind: control.KindUsed}, toolWait)
+func (t *Tool) Used(ctx context.Context) ([]protocol.StackReport, error) {
+	return list[protocol.StackReport](ctx, t, &protocol.Empty{Kind: protocol.KindUsed}, toolWait)
 }
 
 // list gathers the parts of an answer.
 func list[T any, P interface {
 	*T
-	control.Message
-}](ctx context.Context, t *Tool, m control.Message, limit time.Duration) ([]T, error) {
+	protocol.Message
+}](ctx context.Context, t *Tool, m protocol.Message, limit time.Duration) ([]T, error) {
 	var all []T
 	err := t.ask(ctx, m, limit, func(body []byte) error {
 		all = append(all, *new(T))
-		return control.Decode(P(&all[len(all)-1]), body)
+		return protocol.Decode(P(&all[len(all)-1]), body)
 	})
 	return all, err
 }
 
 // ask sends one request and hands on the parts of its answer, whose bytes are
 // theirs. Limit 0: there is none. After an error the Tool is of no more use.
-func (t *Tool) ask(ctx context.Context, m control.Message, limit time.Duration, part func(body []byte) error) error {
+func (t *Tool) ask(ctx context.Context, m protocol.Message, limit time.Duration, part func(body []byte) error) error {
 	var end time.Time
 	if limit > 0 {
 		end = time.Now().Add(limit)
@@ -163,8 +163,8 @@ func (t *Tool) ask(ctx context.Context, m control.Message, limit time.Duration, 
 	return err
 }
 
-func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
-	frame, err := control.AppendFrame(nil, t.id, 0, m)
+func (t *Tool) exchange(m protocol.Message, part func(body []byte) error) error {
+	frame, err := protocol.AppendFrame(nil, t.id, 0, m)
 	if err != nil {
 		return err
 	}
@@ -173,21 +173,21 @@ func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
 	}
 	for {
 		f, fds, err := t.in.next()
-		control.CloseFiles(fds[:]...)
+		protocol.CloseFiles(fds[:]...)
 		switch {
 		case err != nil:
-			return control.Answered(err, "this gompictl")
-		case f.Kind == control.KindBye:
-			return control.ByeError(f.Body)
+			return protocol.Answered(err, "this gompictl")
+		case f.Kind == protocol.KindBye:
+			return protocol.ByeError(f.Body)
 		case f.ID != t.id:
 			return fmt.Errorf("answer %d to request %d", f.ID, t.id)
-		case f.Kind == control.KindPart:
+		case f.Kind == protocol.KindPart:
 			if err := part(bytes.Clone(f.Body)); err != nil {
 				return err
 			}
-		case f.Kind == control.KindReply:
-			var r control.Reply
-			if err := control.Decode(&r, f.Body); err != nil {
+		case f.Kind == protocol.KindReply:
+			var r protocol.Reply
+			if err := protocol.Decode(&r, f.Body); err != nil {
 				return err
 			}
 			return r.Err()

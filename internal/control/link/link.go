@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 )
 
 // How much an end may leave unread. Above softUnsent what can wait does (Room);
@@ -40,7 +40,7 @@ var ErrClosed = errors.New("link is closed")
 // only before Run.
 type Link struct {
 	conn net.Conn
-	take map[control.Kind]func(body []byte) error
+	take map[protocol.Kind]func(body []byte) error
 	ends []func(why error)
 
 	mu      sync.Mutex
@@ -57,7 +57,7 @@ type Link struct {
 
 // New makes an end of a connection, which it owns. The caller must Run it.
 func New(conn net.Conn) *Link {
-	l := &Link{conn: conn, take: map[control.Kind]func([]byte) error{}, written: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	l := &Link{conn: conn, take: map[protocol.Kind]func([]byte) error{}, written: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 	l.cond.L = &l.mu
 	return l
 }
@@ -65,7 +65,7 @@ func New(conn net.Conn) *Link {
 // Handle says who takes the frames of a kind, one at a time on the reader's
 // goroutine. The body is only lent. An error means that the other end broke the
 // protocol, and ends the link, as does a frame of a kind that nobody takes.
-func (l *Link) Handle(kind control.Kind, take func(body []byte) error) { l.take[kind] = take }
+func (l *Link) Handle(kind protocol.Kind, take func(body []byte) error) { l.take[kind] = take }
 
 // OnEnd has f called, after the last frame, when the link has ended: with io.EOF
 // where the other end has closed it, with ErrClosed where this one has.
@@ -78,14 +78,14 @@ func (l *Link) Run() {
 }
 
 // Send queues a message. It never waits.
-func (l *Link) Send(m control.Message) {
+func (l *Link) Send(m protocol.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing || l.over() {
 		return
 	}
 	var err error
-	if l.queue, err = control.AppendFrame(l.queue, 0, 0, m); err != nil { // news are never lost silently
+	if l.queue, err = protocol.AppendFrame(l.queue, 0, 0, m); err != nil { // news are never lost silently
 		l.drop(err)
 		return
 	}
@@ -211,13 +211,13 @@ func (l *Link) read() {
 
 func (l *Link) converse() error {
 	in := bufio.NewReaderSize(l.conn, spareBytes)
-	var head [control.FrameHead]byte
+	var head [protocol.FrameHead]byte
 	var buf []byte
 	for {
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			return err
 		}
-		f, n, err := control.ParseHead(head[:])
+		f, n, err := protocol.ParseHead(head[:])
 		if err != nil {
 			return broken(err)
 		}
@@ -243,4 +243,4 @@ func (l *Link) converse() error {
 	}
 }
 
-func broken(err error) error { return errors.New(control.ProtocolBroken(err)) }
+func broken(err error) error { return errors.New(protocol.ProtocolBroken(err)) }

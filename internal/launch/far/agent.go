@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/link"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
-	"gompi/internal/launch/agent"
-	"gompi/internal/wire"
+	"gompi/internal/launch/spawner"
 )
 
 // Agent is the head at the other end of a link, and the goroutine of the agent here
@@ -24,7 +24,7 @@ type Agent struct {
 	link   *link.Link
 	outs   [2]*outlet
 	pieces chan []byte // of input
-	host   *agent.Agent
+	host   *spawner.Agent
 	opened error
 	starts []launch.Start // of a Start that is not complete
 	main   []wire.ProcID  // of a Main, likewise
@@ -41,7 +41,7 @@ func NewAgent(l *link.Link) *Agent {
 	for i := range a.outs {
 		a.outs[i] = newOutlet(l, uint8(i+1))
 	}
-	l.Handle(control.KindErrand, a.errand)
+	l.Handle(protocol.KindErrand, a.errand)
 	l.OnEnd(func(error) {
 		for _, o := range a.outs {
 			o.end()
@@ -50,12 +50,12 @@ func NewAgent(l *link.Link) *Agent {
 	return a
 }
 
-// Streams are for agent.New.
-func (a *Agent) Streams() agent.Streams {
-	return agent.Streams{Out: [2]func([]byte) error{a.outs[0].write, a.outs[1].write}, In: &inlet{a: a, stop: make(chan struct{}, 1)}}
+// Streams are for spawner.New.
+func (a *Agent) Streams() spawner.Streams {
+	return spawner.Streams{Out: [2]func([]byte) error{a.outs[0].write, a.outs[1].write}, In: &inlet{a: a, stop: make(chan struct{}, 1)}}
 }
 
-// Tell and Post are for agent.New: events go to the head, and functions are run by
+// Tell and Post are for spawner.New: events go to the head, and functions are run by
 // Run.
 func (a *Agent) Tell(ev launch.Event) { a.link.Send(seenOf(&ev)) }
 
@@ -70,7 +70,7 @@ func (a *Agent) Post(f func()) {
 }
 
 // Serve says who does the errands, before the link runs.
-func (a *Agent) Serve(host *agent.Agent) { a.host, a.opened = host, host.Open() }
+func (a *Agent) Serve(host *spawner.Agent) { a.host, a.opened = host, host.Open() }
 
 // Run is the life of the agent, until the head ends it or is lost. Then the
 // processes are, too: false.
@@ -96,8 +96,8 @@ func (a *Agent) Run() (inOrder bool) {
 
 // errand takes what the head wants, on the link's goroutine.
 func (a *Agent) errand(body []byte) error {
-	var m control.Errand
-	if err := control.Decode(&m, body); err != nil {
+	var m protocol.Errand
+	if err := protocol.Decode(&m, body); err != nil {
 		return err
 	}
 	s := unix.Signal(m.Signal)
@@ -106,8 +106,8 @@ func (a *Agent) errand(body []byte) error {
 		for i := range m.Starts {
 			a.starts = append(a.starts, startOf(&m.Starts[i]))
 		}
-		if len(a.starts) > control.MaxSpawn {
-			return fmt.Errorf("a start of more than %d processes", control.MaxSpawn)
+		if len(a.starts) > protocol.MaxSpawn {
+			return fmt.Errorf("a start of more than %d processes", protocol.MaxSpawn)
 		}
 		if m.Clean {
 			list := a.starts
@@ -125,8 +125,8 @@ func (a *Agent) errand(body []byte) error {
 		for _, n := range m.Names {
 			a.main = append(a.main, n.Proc)
 		}
-		if len(a.main) > control.MaxMembers {
-			return fmt.Errorf("a main set of more than %d processes", control.MaxMembers)
+		if len(a.main) > protocol.MaxMembers {
+			return fmt.Errorf("a main set of more than %d processes", protocol.MaxMembers)
 		}
 		if m.Clean {
 			list := a.main
@@ -149,7 +149,7 @@ func (a *Agent) errand(body []byte) error {
 		a.Post(func() { a.host.Gone(m.Proc, m.Text) })
 	case doMark:
 		a.Post(func() {
-			marked := func() { a.link.Send(&control.Seen{Kind: seenMarked}) }
+			marked := func() { a.link.Send(&protocol.Seen{Kind: seenMarked}) }
 			if !a.host.Mark(marked) {
 				marked()
 			}
@@ -171,7 +171,7 @@ func (a *Agent) errand(body []byte) error {
 		}
 	case doReturn:
 		a.Post(func() {
-			a.host.ReturnStdin(func(b []byte) { a.link.Send(&control.Seen{Kind: seenReturn, Data: b}) })
+			a.host.ReturnStdin(func(b []byte) { a.link.Send(&protocol.Seen{Kind: seenReturn, Data: b}) })
 		})
 	default:
 		return fmt.Errorf("unknown errand %d", m.Kind)
@@ -179,7 +179,7 @@ func (a *Agent) errand(body []byte) error {
 	return nil
 }
 
-func startOf(st *control.ErrandStart) launch.Start {
+func startOf(st *protocol.ErrandStart) launch.Start {
 	l := launch.Label{Role: launch.Role(st.Role), Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
 	return launch.Start{StartProc: st.StartProc, Label: l, First: st.First, App: int(st.App)}
 }
@@ -219,11 +219,11 @@ func newOutlet(l *link.Link, stream uint8) *outlet {
 // it is within the window.
 func (o *outlet) write(b []byte) error {
 	for len(b) > 0 {
-		n := min(len(b), control.MaxChunk)
+		n := min(len(b), protocol.MaxChunk)
 		if !o.room(n) {
 			return link.ErrClosed
 		}
-		o.link.Send(&control.Seen{Kind: seenOutput, Stream: o.stream, Data: b[:n]})
+		o.link.Send(&protocol.Seen{Kind: seenOutput, Stream: o.stream, Data: b[:n]})
 		b = b[n:]
 	}
 	return nil
@@ -265,7 +265,7 @@ var errStopped = errors.New("others read standard input now")
 
 func (in *inlet) Read(b []byte) (int, error) {
 	if len(in.rest) == 0 && !in.end {
-		in.a.link.Send(&control.Seen{Kind: seenWants})
+		in.a.link.Send(&protocol.Seen{Kind: seenWants})
 		select {
 		case in.rest = <-in.a.pieces:
 		case <-in.stop:

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
-	"gompi/internal/wire"
 )
 
 // Errands, beside those of launch.Host.
@@ -68,13 +68,13 @@ func (s *Setup) Write(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	if len(data) > control.MaxSetup {
-		return fmt.Errorf("the command line and its settings have %d bytes, at most %d allowed with several hosts", len(data), control.MaxSetup)
+	if len(data) > protocol.MaxSetup {
+		return fmt.Errorf("the command line and its settings have %d bytes, at most %d allowed with several hosts", len(data), protocol.MaxSetup)
 	}
 	if err := conn.SetWriteDeadline(time.Now().Add(setupWait)); err != nil {
 		return err
 	}
-	frame, err := control.AppendFrame(nil, 0, 0, &control.Errand{Kind: doSetup, Data: data})
+	frame, err := protocol.AppendFrame(nil, 0, 0, &protocol.Errand{Kind: doSetup, Data: data})
 	if err != nil {
 		return err
 	}
@@ -89,23 +89,23 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(setupWait)); err != nil {
 		return nil, err
 	}
-	var head [control.FrameHead]byte
+	var head [protocol.FrameHead]byte
 	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return nil, err
 	}
-	f, n, err := control.ParseHead(head[:])
+	f, n, err := protocol.ParseHead(head[:])
 	if err != nil {
 		return nil, err
 	}
-	if f.Kind != control.KindErrand || f.FDs != 0 {
+	if f.Kind != protocol.KindErrand || f.FDs != 0 {
 		return nil, fmt.Errorf("first frame has kind %d", f.Kind)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {
 		return nil, err
 	}
-	var m control.Errand
-	if err := control.Decode(&m, body); err != nil {
+	var m protocol.Errand
+	if err := protocol.Decode(&m, body); err != nil {
 		return nil, err
 	}
 	s := &Setup{}
@@ -122,15 +122,15 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 }
 
 // seenOf and eventOf turn an event into what travels, and back.
-func seenOf(ev *launch.Event) *control.Seen {
-	m := &control.Seen{Kind: uint8(ev.Kind), Proc: ev.Proc, Signal: int(ev.End.Signal), Core: ev.End.Core, Code: ev.End.Code, PID: ev.PID, Closed: ev.Closed, Text: ev.Text}
+func seenOf(ev *launch.Event) *protocol.Seen {
+	m := &protocol.Seen{Kind: uint8(ev.Kind), Proc: ev.Proc, Signal: int(ev.End.Signal), Core: ev.End.Core, Code: ev.End.Code, PID: ev.PID, Closed: ev.Closed, Text: ev.Text}
 	if ev.Kind == launch.EvBegun {
 		m.Code = ev.Status
 	}
 	return m
 }
 
-func eventOf(m *control.Seen) (launch.Event, error) {
+func eventOf(m *protocol.Seen) (launch.Event, error) {
 	ev := launch.Event{Kind: launch.EventKind(m.Kind), Proc: m.Proc, PID: m.PID, Text: m.Text, Closed: m.Closed}
 	switch ev.Kind {
 	case launch.EvExited:

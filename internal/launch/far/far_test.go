@@ -11,31 +11,31 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/control"
 	"gompi/internal/control/controltest"
 	"gompi/internal/control/link"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
 )
 
 // frames encodes messages as they travel.
-func frames(ms ...control.Message) []byte {
+func frames(ms ...protocol.Message) []byte {
 	var b []byte
 	for _, m := range ms {
-		b = append(b, control.ShortFrame(0, 0, m)...)
+		b = append(b, protocol.ShortFrame(0, 0, m)...)
 	}
 	return b
 }
 
-func output(stream uint8, n int) control.Message {
-	return &control.Seen{Kind: seenOutput, Stream: stream, Data: make([]byte, n)}
+func output(stream uint8, n int) protocol.Message {
+	return &protocol.Seen{Kind: seenOutput, Stream: stream, Data: make([]byte, n)}
 }
 
 // What a head gets from the place of an agent is checked; more output than it has
 // asked for is not kept.
 func TestHostileAgent(t *testing.T) {
-	tooMuch := make([]control.Message, window/control.MaxChunk+2)
+	tooMuch := make([]protocol.Message, window/protocol.MaxChunk+2)
 	for i := range tooMuch {
-		tooMuch[i] = output(1, control.MaxChunk)
+		tooMuch[i] = output(1, protocol.MaxChunk)
 	}
 	for _, c := range []struct {
 		send []byte
@@ -43,11 +43,11 @@ func TestHostileAgent(t *testing.T) {
 	}{
 		{frames(output(0, 1)), "output of stream 0"},
 		{frames(output(3, 1)), "output of stream 3"},
-		{frames(&control.Seen{Kind: seenMarked}), "a mark that was not set"},
-		{frames(&control.Seen{Kind: uint8(launch.EvHostLost)}), "unknown event"},
-		{frames(&control.Seen{}), "unknown event 0"},
-		{frames(&control.Seen{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
-		{frames(&control.Errand{}), "does not belong here"},
+		{frames(&protocol.Seen{Kind: seenMarked}), "a mark that was not set"},
+		{frames(&protocol.Seen{Kind: uint8(launch.EvHostLost)}), "unknown event"},
+		{frames(&protocol.Seen{}), "unknown event 0"},
+		{frames(&protocol.Seen{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
+		{frames(&protocol.Errand{}), "does not belong here"},
 		{frames(tooMuch...), "bytes of output unasked"},
 		{frames(output(1, 9))[:20], "unexpected EOF"},
 		{nil, "it has closed the connection"},
@@ -86,18 +86,18 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 	l := link.New(ours)
 	a := NewAgent(l)
 	l.Run()
-	got := make(chan control.Seen, 100)
+	got := make(chan protocol.Seen, 100)
 	go func() {
 		for {
-			var head [control.FrameHead]byte
+			var head [protocol.FrameHead]byte
 			if _, err := io.ReadFull(theirs, head[:]); err != nil {
 				return
 			}
-			_, n, _ := control.ParseHead(head[:])
+			_, n, _ := protocol.ParseHead(head[:])
 			body := make([]byte, n)
 			io.ReadFull(theirs, body)
-			var m control.Seen
-			control.Decode(&m, body)
+			var m protocol.Seen
+			protocol.Decode(&m, body)
 			got <- m
 		}
 	}()
@@ -117,7 +117,7 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 		t.Errorf("output is written that nobody takes: %v", err)
 	default:
 	}
-	theirs.Write(frames(&control.Errand{Kind: doWrote, Stream: 1, Count: window}))
+	theirs.Write(frames(&protocol.Errand{Kind: doWrote, Stream: 1, Count: window}))
 	if err := <-written; err != nil {
 		t.Error(err)
 	}
@@ -136,11 +136,11 @@ func TestHostileHead(t *testing.T) {
 		send []byte
 		why  string
 	}{
-		{frames(&control.Errand{Kind: 99}), "unknown errand 99"},
-		{frames(&control.Errand{Kind: doSetup}), "unknown errand"},
-		{frames(&control.Errand{Kind: doWrote, Stream: 3}), "stream 3"},
-		{frames(&control.Errand{Kind: doInput}, &control.Errand{Kind: doInput}), "input that nobody wants"},
-		{frames(&control.Seen{}), "does not belong here"},
+		{frames(&protocol.Errand{Kind: 99}), "unknown errand 99"},
+		{frames(&protocol.Errand{Kind: doSetup}), "unknown errand"},
+		{frames(&protocol.Errand{Kind: doWrote, Stream: 3}), "stream 3"},
+		{frames(&protocol.Errand{Kind: doInput}, &protocol.Errand{Kind: doInput}), "input that nobody wants"},
+		{frames(&protocol.Seen{}), "does not belong here"},
 	} {
 		ours, theirs := net.Pipe()
 		l := link.New(ours)
@@ -180,7 +180,7 @@ func TestSetup(t *testing.T) {
 	}
 	for _, b := range [][]byte{
 		nil, wire.Bytes()[:5], wire.Bytes()[:wire.Len()-1], []byte("SSH-2.0-OpenSSH\r\n"),
-		frames(&control.Seen{}), frames(&control.Errand{Kind: doDrain}), frames(&control.Errand{Kind: doSetup, Data: []byte("{")}), frames(&control.Errand{Kind: doSetup, Data: []byte("{}")}),
+		frames(&protocol.Seen{}), frames(&protocol.Errand{Kind: doDrain}), frames(&protocol.Errand{Kind: doSetup, Data: []byte("{")}), frames(&protocol.Errand{Kind: doSetup, Data: []byte("{}")}),
 	} {
 		if s, err := read(b, false); err == nil {
 			t.Errorf("%.40q is a setup: %+v", b, s)

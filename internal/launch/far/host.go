@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/link"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
-	"gompi/internal/wire"
 )
 
 // Host is an agent at the other end of a link. Its methods never wait for it, nor
@@ -71,18 +71,18 @@ func (o *Output) close() {
 func NewHost(l *link.Link, out *Output, in *Input, tell func(launch.Event)) *Host {
 	out.hosts.Add(1)
 	h := &Host{link: l, tell: tell, outs: out, input: in}
-	l.Handle(control.KindSeen, h.seen)
+	l.Handle(protocol.KindSeen, h.seen)
 	l.OnEnd(h.ended)
 	return h
 }
 
-func (h *Host) send(m control.Errand) { h.link.Send(&m) }
+func (h *Host) send(m protocol.Errand) { h.link.Send(&m) }
 
 func (h *Host) Open() error { return nil } // the agent does so by itself
 
 // Start sends the list in pieces.
 func (h *Host) Start(list []launch.Start) {
-	m := control.Errand{Kind: doStart}
+	m := protocol.Errand{Kind: doStart}
 	size := 0
 	for _, s := range list {
 		n := 0
@@ -91,7 +91,7 @@ func (h *Host) Start(list []launch.Start) {
 				n += len(word) + 4
 			}
 		}
-		if len(m.Starts) == control.MaxStarts || len(m.Starts) > 0 && size+n > control.MaxStartArgs {
+		if len(m.Starts) == protocol.MaxStarts || len(m.Starts) > 0 && size+n > protocol.MaxStartArgs {
 			h.send(m)
 			m.Starts, size = nil, 0
 		}
@@ -101,20 +101,20 @@ func (h *Host) Start(list []launch.Start) {
 	h.send(m)
 }
 
-func errandStart(s *launch.Start) control.ErrandStart {
-	return control.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
+func errandStart(s *launch.Start) protocol.ErrandStart {
+	return protocol.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
 }
 
-func (h *Host) Halt(p wire.ProcID) { h.send(control.Errand{Kind: doHalt, Proc: p}) }
+func (h *Host) Halt(p wire.ProcID) { h.send(protocol.Errand{Kind: doHalt, Proc: p}) }
 
 func (h *Host) Adopt(spare wire.ProcID, s launch.Start) {
-	h.send(control.Errand{Kind: doAdopt, Count: spare.Serial, Starts: []control.ErrandStart{errandStart(&s)}})
+	h.send(protocol.Errand{Kind: doAdopt, Count: spare.Serial, Starts: []protocol.ErrandStart{errandStart(&s)}})
 }
 
 // Main sends the list in pieces.
 func (h *Host) Main(procs []wire.ProcID) {
 	for left := procs; ; {
-		m := control.Errand{Kind: doMain, Names: make([]control.ErrandName, min(len(left), control.MaxRenames))}
+		m := protocol.Errand{Kind: doMain, Names: make([]protocol.ErrandName, min(len(left), protocol.MaxRenames))}
 		for i := range m.Names {
 			m.Names[i].Proc = left[i]
 		}
@@ -127,27 +127,27 @@ func (h *Host) Main(procs []wire.ProcID) {
 }
 
 func (h *Host) Rename(list []launch.Named) {
-	for piece := range slices.Chunk(list, control.MaxRenames) {
-		m := control.Errand{Kind: doRename, Names: make([]control.ErrandName, len(piece))}
+	for piece := range slices.Chunk(list, protocol.MaxRenames) {
+		m := protocol.Errand{Kind: doRename, Names: make([]protocol.ErrandName, len(piece))}
 		for i, n := range piece {
-			m.Names[i] = control.ErrandName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
+			m.Names[i] = protocol.ErrandName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
 		}
 		h.send(m)
 	}
 }
 
 func (h *Host) Signal(p wire.ProcID, s unix.Signal) {
-	h.send(control.Errand{Kind: doSignal, Proc: p, Signal: int(s)})
+	h.send(protocol.Errand{Kind: doSignal, Proc: p, Signal: int(s)})
 }
 
-func (h *Host) SignalAll(s unix.Signal) { h.send(control.Errand{Kind: doSignalAll, Signal: int(s)}) }
+func (h *Host) SignalAll(s unix.Signal) { h.send(protocol.Errand{Kind: doSignalAll, Signal: int(s)}) }
 
 func (h *Host) Judged(p wire.ProcID, how string, clean bool) {
-	h.send(control.Errand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
+	h.send(protocol.Errand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
 }
 
 func (h *Host) Gone(p wire.ProcID, how string) {
-	h.send(control.Errand{Kind: doGone, Proc: p, Text: how})
+	h.send(protocol.Errand{Kind: doGone, Proc: p, Text: how})
 }
 
 // Print writes the text when the agent's word has come that all is here that
@@ -160,26 +160,26 @@ func (h *Host) Print(text string) {
 		return
 	}
 	h.prints = append(h.prints, text)
-	h.send(control.Errand{Kind: doMark})
+	h.send(protocol.Errand{Kind: doMark})
 }
 
 func (h *Host) Resumed() { h.input.stdin.Resume() }
 
 func (h *Host) TakeStdin() { h.input.moveTo(h) }
 
-func (h *Host) Drain() { h.send(control.Errand{Kind: doDrain}) }
+func (h *Host) Drain() { h.send(protocol.Errand{Kind: doDrain}) }
 
 // Close ends the agent. What is not out yet is written for a moment.
 func (h *Host) Close() {
-	h.send(control.Errand{Kind: doClose})
+	h.send(protocol.Errand{Kind: doClose})
 	h.link.Close()
 	h.outs.close()
 }
 
 // seen takes what the agent says.
 func (h *Host) seen(body []byte) error {
-	var m control.Seen
-	if err := control.Decode(&m, body); err != nil {
+	var m protocol.Seen
+	if err := protocol.Decode(&m, body); err != nil {
 		return err
 	}
 	switch m.Kind {
@@ -189,7 +189,7 @@ func (h *Host) seen(body []byte) error {
 		}
 		n := uint32(len(m.Data))
 		stream := m.Stream
-		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(control.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
+		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(protocol.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
 			return fmt.Errorf("more than %d bytes of output unasked", window)
 		}
 	case seenMarked:

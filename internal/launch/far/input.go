@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/internal/control"
+	"gompi/internal/control/protocol"
 	"gompi/internal/launch"
 )
 
@@ -53,11 +53,11 @@ func (in *Input) serve() {
 	case h == nil || in.next != nil || !h.wants:
 	case len(in.rest) > 0:
 		h.wants = false
-		h.send(control.Errand{Kind: doInput, Data: in.rest[0]})
+		h.send(protocol.Errand{Kind: doInput, Data: in.rest[0]})
 		in.rest = in.rest[1:]
 	case in.ended:
 		h.wants = false
-		h.send(control.Errand{Kind: doInput})
+		h.send(protocol.Errand{Kind: doInput})
 	case !in.reading:
 		in.reading = true
 		go in.read()
@@ -66,7 +66,7 @@ func (in *Input) serve() {
 
 // read ends with gompirun: nothing interrupts it.
 func (in *Input) read() {
-	buf := make([]byte, control.MaxChunk)
+	buf := make([]byte, protocol.MaxChunk)
 	n, _ := in.stdin.Read(buf)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -93,7 +93,7 @@ func (in *Input) moveTo(h *Host) {
 		if in.next = h; in.at.gone {
 			in.moved()
 		} else {
-			in.at.send(control.Errand{Kind: doReturn})
+			in.at.send(protocol.Errand{Kind: doReturn})
 		}
 	}
 }

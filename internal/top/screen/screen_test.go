@@ -13,9 +13,9 @@ import (
 	"github.com/gdamore/tcell/v3/color"
 	"github.com/gdamore/tcell/v3/vt"
 
-	"gompi/internal/control"
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
 	"gompi/internal/top"
-	"gompi/internal/wire"
 )
 
 // terminal is tcell's emulation of one, which keeps what is written to it.
@@ -76,7 +76,7 @@ func show(t *testing.T) *showing {
 	s := &showing{terminal: &terminal{MockTerm: vt.NewMockTerm(vt.MockOptSize{X: 80, Y: 12})}, t: t,
 		samples: make(chan top.Sample), ended: make(chan error, 1), cancel: cancel, result: make(chan error, 1)}
 	t.Cleanup(cancel)
-	v := &top.View{Title: "job 7", Describe: func(*control.OpReport) string { return "a change" }}
+	v := &top.View{Title: "job 7", Describe: func(*protocol.OpReport) string { return "a change" }}
 	go func() { s.result <- Show(ctx, s.terminal, v, s.samples, s.ended) }()
 	return s
 }
@@ -110,7 +110,7 @@ func (s *showing) end() error {
 func sample(n int) top.Sample {
 	s := top.Sample{When: time.Now()}
 	for i := range n {
-		s.Procs = append(s.Procs, control.StackReport{ProcInfo: control.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: uint32(i + 1)}, Rank: i, Size: n, State: control.Joined}, Host: "here"})
+		s.Procs = append(s.Procs, protocol.StackReport{ProcInfo: protocol.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: uint32(i + 1)}, Rank: i, Size: n, State: protocol.Joined}, Host: "here"})
 	}
 	return s
 }

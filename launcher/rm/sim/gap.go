@@ -5,7 +5,7 @@ package sim
 import (
 	"math/rand/v2"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 	"gompi/launcher/rm"
 )
 

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 )
 
 // Job is one of a mix. As JSON it is a line.

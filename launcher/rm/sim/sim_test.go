@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/col"
+	"gompi/internal/resize/col"
 	"gompi/launcher/rm"
 )
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version says from which gompi a program was built.
+package version
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"gompi/internal/base/wire"
+)
+
+// Release is the version of gompi where the build knows no better one.
+const Release = "0.1"
+
+// Gompi is the version of gompi that this program was built with, such as "v1.2.3",
+// "0.1 (4f1c2a9b8d7e)" or "0.1 (unknown build)".
+var Gompi = sync.OnceValue(func() string {
+	info, _ := debug.ReadBuildInfo()
+	return of(info)
+})
+
+// Line is what a command answers to --version.
+func Line(command string) string {
+	return fmt.Sprintf("%s %s, protocol %d, %s %s/%s\n", command, Gompi(), wire.Protocol, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// module is the path of gompi's module.
+const module = "gompi"
+
+// of reads the version out of what the go command has written into a program. Where gompi
+// is not the main module, the revision there is another project's.
+func of(info *debug.BuildInfo) string {
+	if info == nil {
+		return Release + " (unknown build)"
+	}
+	if info.Main.Path == module {
+		return ofMain(info)
+	}
+	for _, d := range info.Deps {
+		if d.Path != module {
+			continue
+		}
+		if d.Replace != nil {
+			d = d.Replace
+		}
+		if known(d.Version) {
+			return d.Version
+		}
+	}
+	return Release + " (unknown build)"
+}
+
+// ofMain is for gompi's own programs.
+func ofMain(info *debug.BuildInfo) string {
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
+		}
+	}
+	switch v := info.Main.Version; {
+	case known(v) && (revision == "" || strings.Contains(v, revision)):
+		return v
+	case known(v):
+		return v + " (" + revision + dirty + ")"
+	case revision == "":
+		return Release + " (unknown build)"
+	}
+	return Release + " (" + revision + dirty + ")"
+}
+
+// known reports whether the go command has known a module's version. The folder of a
+// replace directive has none; a requirement for it is written v0.0.0, with or without zeros
+// behind it.
+func known(v string) bool {
+	return v != "" && v != "(devel)" && v != "v0.0.0" && !strings.HasPrefix(v, "v0.0.0-00010101000000-")
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the agent of a host: segments, tokens, pids, and the connections
+// of its processes. What is no business of the host it passes on to the head. See
+// docs/design/021-head-and-agent.md.
+package agent
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/host/segment"
+)
+
+// Agent is what belongs to one host: descriptors, tokens, pids, connections,
+// and who still uses which of them. It has no lock, goroutine, clock or socket:
+// its owner makes one call at a time, then takes the reports to the head (Report)
+// and does the deeds (Flush). Of the job it knows what the head has ordered.
+type Agent struct {
+	job  wire.JobID
+	host uint32
+	reap func(wire.ProcID)
+
+	procs   map[uint32]*Proc // by serial: those of which something is here
+	tokens  map[[protocol.TokenBytes]byte]uint32
+	unbound map[uint32][]*Proc // by reservation
+	lastID  uint32             // of a reservation
+
+	spares map[[protocol.TokenBytes]byte]*spare // of unbound places
+
+	heap     heap
+	memories map[string]*memory // by name
+	commons  map[string]*common // by the request for it
+	gifts    map[uint32]*gift   // by set
+	pages    map[uint32]*page   // of sets that are watched
+	left     map[*page]struct{} // that were dropped, and that members have not left yet
+	bells    map[uint32]*bell   // of groups of processes
+	behinds  map[uint32]*page   // those of them whose next change waits
+
+	ending string // why the job ends, "" while it does not
+
+	up  []protocol.Report
+	out []Deed
+}
+
+// Deed is one thing for the agent's owner to do: a frame for a connection, the
+// end of one (both: Listener.Do), or a callback of the launcher.
+type Deed struct {
+	To    uint32 // serial
+	Frame []byte
+	Files *Files // go with the frame; the deed holds a reference
+	host  bool   // replaces the last such that is not yet sent
+	late  time.Duration
+	taken int  // of frames that it has sent, as weight
+	left  bool // it does not want to know any more who has ended
+
+	shut string // why the connection is to end
+
+	Call func() // not nil: nothing else is to be done
+
+	// Work, if not nil, may take long: it is done by a goroutine of its own
+	// without the agent, then Done as a step. A job that ends does neither.
+	Work func() error
+	Done func(error)
+}
+
+// New makes the agent of a host. Reap, which may be nil: nobody uses p's pid any
+// more; the exited child may be waited for.
+func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
+	return &Agent{
+		job: job, host: host, reap: reap,
+		procs: map[uint32]*Proc{}, tokens: map[[protocol.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
+		spares: map[[protocol.TokenBytes]byte]*spare{},
+		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, memories: map[string]*memory{}, commons: map[string]*common{}, gifts: map[uint32]*gift{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
+		left: map[*page]struct{}{}, bells: map[uint32]*bell{},
+	}
+}
+
+// Reserve takes over places until the head binds them, and numbers the
+// reservation.
+func (a *Agent) Reserve(procs []*Proc) uint32 {
+	a.lastID++
+	a.unbound[a.lastID] = procs
+	return a.lastID
+}
+
+// Take does what the head orders.
+func (a *Agent) Take(o *protocol.Order) {
+	switch o.Kind {
+	case protocol.OrderBind:
+		a.bind(o)
+	case protocol.OrderUnbind:
+		a.unspare(o.ID)
+		Release(a.unbound[o.ID])
+		delete(a.unbound, o.ID)
+	case protocol.OrderHost:
+		for serial, s := range a.procs {
+			if s.connected && s.welcomed && s.state == protocol.Joined {
+				a.out = append(a.out, Deed{To: serial, Frame: o.Frame, host: true})
+			}
+		}
+	case protocol.OrderEnding:
+		a.ending = o.Text
+		a.endSpares()
+	case protocol.OrderPage:
+		a.page(&o.Page)
+	case protocol.OrderFollow:
+		a.follow(a.procs[o.Serial], o)
+	case protocol.OrderGive:
+		a.give(o.ID, o.Members)
+	case protocol.OrderUngive:
+		a.ungive(o.ID)
+	default:
+		if s := a.procs[o.Serial]; s != nil {
+			a.order(s, o)
+		}
+	}
+}
+
+// order does what the head orders about one process.
+func (a *Agent) order(s *Proc, o *protocol.Order) {
+	switch o.Kind {
+	case protocol.OrderSend, protocol.OrderLate:
+		a.send(s, Deed{Frame: o.Frame, late: o.Late})
+	case protocol.OrderWelcome:
+		a.welcome(s, o.Frame)
+	case protocol.OrderContact:
+		a.contact(s, o)
+	case protocol.OrderOver:
+		a.over(s, o.State)
+	case protocol.OrderAbandon:
+		s.unborn = s.pid == 0 && !s.exitSeen
+		a.free(s)
+	case protocol.OrderTaken:
+		a.out = append(a.out, Deed{To: s.serial, taken: int(o.Count)})
+	case protocol.OrderShut:
+		a.out = append(a.out, Deed{To: s.serial, shut: o.Text})
+	}
+}
+
+// bind makes processes of the places of a reservation.
+func (a *Agent) bind(o *protocol.Order) {
+	for i, s := range a.unbound[o.ID] {
+		s.serial = o.Serial + uint32(i)
+		a.procs[s.serial], a.tokens[s.token] = s, s.serial
+		if a.spares[s.token] != nil {
+			a.ownSpare(s)
+		}
+	}
+	a.unspare(o.ID)
+	delete(a.unbound, o.ID)
+}
+
+func (a *Agent) id(s *Proc) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
+
+// Token makes its segment p's own and returns what p shows when it is started;
+// empty if p was given up.
+func (a *Agent) Token(p wire.ProcID) string {
+	s := a.proc(p)
+	if s == nil || s.files == nil {
+		return ""
+	}
+	// The page was written when the place was made: no memory is needed.
+	if err := s.files.own(p); err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return hex.EncodeToString(s.token[:])
+}
+
+// proc is a process of which something is here, or nil.
+func (a *Agent) proc(p wire.ProcID) *Proc {
+	if p.Job != a.job {
+		return nil
+	}
+	return a.procs[p.Serial]
+}
+
+func (a *Agent) report(s *Proc, r protocol.Report) {
+	r.Serial = s.serial
+	a.up = append(a.up, r)
+}
+
+// Hello admits the process with this token; the head will welcome it.
+func (a *Agent) Hello(token [protocol.TokenBytes]byte, pid int) (serial uint32, err error) {
+	if err := a.spareHello(token); err != nil {
+		return 0, err
+	}
+	s := a.procs[a.tokens[token]]
+	switch {
+	case s == nil:
+		return 0, protocol.Refused("unknown token")
+	case a.ending != "":
+		return 0, protocol.Ending(a.ending)
+	case s.state == protocol.Exited && !s.exitSeen && s.helloPID == 0:
+		return 0, protocol.ErrUnwanted
+	case s.state != protocol.Starting:
+		return 0, protocol.Refused("process %v is already %v: one program joins in each place, once", a.id(s), s.state)
+	}
+	s.state, s.connected, s.helloPID = protocol.Joined, true, pid
+	a.report(s, protocol.Report{Kind: protocol.ReportHello})
+	return s.serial, nil
+}
+
+// Frame handles one frame of a process that is connected: what is about this
+// host alone is done here, the rest is the head's, and is passed on. The body is only
+// borrowed, until the Report that follows. An error means that the process broke the
+// protocol.
+func (a *Agent) Frame(serial uint32, f protocol.Frame) (passed bool, err error) {
+	s := a.procs[serial]
+	if err := f.CheckNumber(); err != nil {
+		return false, err
+	}
+	switch f.Kind {
+	case protocol.KindDead:
+		m := protocol.Proc{Kind: f.Kind}
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		if q := a.proc(m.Proc); q != nil {
+			a.acknowledge(s, q)
+		}
+	case protocol.KindCommon:
+		var m protocol.Common
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.enterCommon(s, f.ID, &m, string(protocol.CommonKey(f.Body)))
+	case protocol.KindUncommon:
+		var m protocol.Uncommon
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.leaveCommon(s, &m)
+	case protocol.KindMemory:
+		var m protocol.Memory
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.enterMemory(s, f.ID, &m)
+	case protocol.KindLeaveMemory:
+		var m protocol.LeaveMemory
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.leaveMemory(s, m.Name)
+	case protocol.KindWord:
+		var m protocol.Word
+		if err := protocol.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.swapped(s, &m)
+	default:
+		a.report(s, protocol.Report{Kind: protocol.ReportFrame, Frame: f})
+		return true, nil
+	}
+	return false, nil
+}
+
+// HungUp: the connection of a process has ended. That the process has, too, is
+// for the launcher to say: until then it may touch the memory of others.
+func (a *Agent) HungUp(serial uint32) {
+	s := a.procs[serial]
+	s.connected = false
+	a.report(s, protocol.Report{Kind: protocol.ReportHungUp})
+	a.free(s)
+}
+
+// Started tells the pid of the launcher's child for p. Until then nobody is put
+// in contact with p. If p turns out to be another process (a child of a wrapper),
+// its memory is not copied directly.
+func (a *Agent) Started(p wire.ProcID, pid int) {
+	s := a.proc(p)
+	if s == nil || s.state == protocol.Exited || s.pid != 0 {
+		return
+	}
+	s.pid = pid
+	a.report(s, protocol.Report{Kind: protocol.ReportStarted, PID: pid})
+}
+
+// Joined reports whether p has joined.
+func (a *Agent) Joined(p wire.ProcID) bool {
+	s := a.proc(p)
+	return s != nil && s.state >= protocol.Joined
+}
+
+// Lost: the program that joined as p is gone without having left in order, while
+// the child runs on. Its exit is to be told as always.
+func (a *Agent) Lost(p wire.ProcID, how string) {
+	if s := a.proc(p); s != nil && s.state == protocol.Joined && !s.connected {
+		a.report(s, protocol.Report{Kind: protocol.ReportLost, Text: protocol.Clip(how, protocol.MaxText)})
+	}
+}
+
+// Exited: the launcher saw the end of p's child and holds it unreaped, so that
+// its pid stays taken until everybody who was given it has let go. How is a short
+// text for people, clean means exit status 0.
+func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
+	s := a.proc(p)
+	if s == nil || s.exitSeen {
+		return
+	}
+	s.exitSeen = true
+	if how == "" {
+		how = "exited"
+	}
+	a.report(s, protocol.Report{Kind: protocol.ReportExited, Text: protocol.Clip(how, protocol.MaxText), Clean: clean})
+	if s.connected && !s.direct() {
+		// Somebody else spoke for the child; without it he has no place in the
+		// job. The child itself needs no help to be disconnected, and what it
+		// said last is still read.
+		a.out = append(a.out, Deed{To: s.serial, shut: fmt.Sprintf("process %v has ended: %s", a.id(s), how)})
+	}
+	a.markExited(s)
+	a.letGoAll(s)
+	if s.direct() {
+		a.leaveAll(s)
+	}
+	a.free(s)
+}
+
+// gone: the program that joined as s, which is no child of the launcher, has ended.
+func (a *Agent) gone(s *Proc) { a.leaveAll(s) }
+
+// over: the head has ended the part of s in the job, so that those who were
+// given its pid will be told, or were.
+func (a *Agent) over(s *Proc, at protocol.ProcState) {
+	s.over = true
+	if at == protocol.Exited {
+		a.markExited(s)
+	} else if s.state == protocol.Joined {
+		a.endCommons(s)
+		s.state = protocol.Finalized
+		a.letGoAll(s) // it touches nobody's memory any more
+		a.send(s, Deed{left: true})
+	}
+	a.free(s)
+	a.late()
+}
+
+// markExited: s takes part in nothing any more. Its pid, and those that it was
+// given, are another matter.
+func (a *Agent) markExited(s *Proc) {
+	if s.state == protocol.Exited {
+		return
+	}
+	if s.state != protocol.Finalized {
+		a.endCommons(s)
+	}
+	s.state = protocol.Exited
+	s.files.Release()
+	s.files = nil
+}
+
+// free lets the launcher reap what has exited when nobody has its pid, and drops
+// the place when nothing else is left of it.
+func (a *Agent) free(s *Proc) {
+	if len(s.knownBy) > 0 || !s.exitSeen && !s.unborn {
+		return
+	}
+	if s.exitSeen && !s.reaped {
+		s.reaped = true
+		a.call(a.reap, s)
+	}
+	if !s.connected && a.procs[s.serial] == s {
+		a.deaf(s)
+		delete(a.procs, s.serial)
+		delete(a.tokens, s.token)
+		a.report(s, protocol.Report{Kind: protocol.ReportFreed})
+	}
+}
+
+// call notes a callback about s.
+func (a *Agent) call(f func(wire.ProcID), s *Proc) {
+	if f != nil {
+		id := a.id(s)
+		a.out = append(a.out, Deed{Call: func() { f(id) }})
+	}
+}
+
+func (a *Agent) send(s *Proc, d Deed) {
+	if d.To = s.serial; s.welcome != nil { // that comes first
+		s.after = append(s.after, d)
+	} else if s.connected {
+		a.out = append(a.out, d)
+	} else {
+		d.Files.Release()
+	}
+}
+
+func (a *Agent) sendFiles(s *Proc, fs *Files, frame []byte) {
+	if s.connected && fs != nil {
+		fs.retain()
+		a.send(s, Deed{Frame: frame, Files: fs})
+	}
+}
+
+func (a *Agent) refuse(s *Proc, id uint32, err error) {
+	a.send(s, Deed{Frame: protocol.ShortFrame(id, 0, protocol.Failure(err))})
+}
+
+// contact tells p how to reach another process, with what is here of it. The
+// head may not know yet that one of them has ended.
+func (a *Agent) contact(p *Proc, o *protocol.Order) {
+	c := *o.Contact
+	if c.Host != a.host {
+		a.send(p, Deed{Frame: contactReply(o.ID, 0, c)})
+		return
+	}
+	t := a.procs[c.Proc.Serial]
+	if t == nil || t.files == nil {
+		a.refuse(p, o.ID, &protocol.GoneError{Proc: c.Proc, How: "has ended"})
+		return
+	}
+	c.SameHost = true
+	if p != t && p.state == protocol.Joined && p.direct() && t.direct() {
+		c.PID = t.pid
+		a.givePid(p, t)
+	}
+	a.sendFiles(p, t.files, contactReply(o.ID, protocol.FrameFDs, c))
+}
+
+func contactReply(id uint32, fds int, c wire.Contact) []byte {
+	return reply(id, fds, &protocol.ContactBody{C: c})
+}
+
+// reply is the answer to a request that is short whatever it says.
+func reply(id uint32, fds int, body protocol.Message) []byte {
+	return protocol.ShortFrame(id, fds, &protocol.Reply{Body: protocol.Encode(body)})
+}
+
+// Report hands over what there is to be told to the head, in order; false if
+// there was nothing. Tell does not call the agent.
+func (a *Agent) Report(tell func(*protocol.Report)) bool {
+	n := len(a.up)
+	for i := range a.up {
+		tell(&a.up[i])
+	}
+	a.up = protocol.Emptied(a.up)
+	return n > 0
+}
+
+// Flush hands over what is to be done, in order; false if there was nothing. Do
+// does not call the agent.
+func (a *Agent) Flush(do func(*Deed)) bool {
+	n := len(a.out)
+	for i := range a.out {
+		do(&a.out[i])
+	}
+	a.out = protocol.Emptied(a.out)
+	return n > 0
+}
+
+// Close frees everything.
+func (a *Agent) Close() {
+	for _, s := range a.procs {
+		s.files.Release()
+		s.files = nil
+	}
+	for id, procs := range a.unbound {
+		Release(procs)
+		delete(a.unbound, id)
+	}
+	clear(a.commons)
+	clear(a.gifts)
+	clear(a.spares)
+	for _, g := range a.pages {
+		a.closePage(g)
+	}
+	for g := range a.left {
+		a.closePage(g)
+	}
+	clear(a.pages)
+	clear(a.left)
+	clear(a.behinds)
+	for _, s := range a.procs {
+		a.deaf(s)
+	}
+	a.closeMemories()
+	a.heap.close()
+}
+
+// Sizes is how much each table holds.
+func (a *Agent) Sizes() map[string]int {
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "gifts": len(a.gifts), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas), "memories": len(a.memories)}
+	for _, s := range a.procs {
+		m["pids known"] += len(s.knownBy) + len(s.knows)
+		if s.files != nil {
+			m["segments"]++
+		}
+	}
+	return m
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+)
+
+// helloWait is how long a new connection may take to say who it is.
+const helloWait = 30 * time.Second
+
+// lostWait is how long after the end of its connection a process may take to
+// exit, and a wrapper to tell how what it ran has ended.
+const lostWait = time.Second
+
+// ListenerConfig is what a Listener needs of those around it. The functions are
+// called as deeds of the agent.
+type ListenerConfig struct {
+	// Step makes what is done with the agent a step: Lock begins it, Unlock
+	// ends it and carries out what follows.
+	Step sync.Locker
+	// Tool answers a frame of a tool, by tell, which is false when the
+	// connection is closing. It may block. An error means that the tool broke
+	// the protocol.
+	Tool func(f protocol.Frame, tell func(frame []byte) bool) error
+	// Neighbor takes over the connection with another job's head, which has greeted. It
+	// does not block. nil: there is no head here, and it is refused.
+	Neighbor func(conn net.Conn, m *protocol.Greet)
+	// Far: what the agent reports is with the head only when that has said so
+	// (OrderTaken).
+	Far bool
+	// Lost: the connection of p has ended a while ago, though p has not left in
+	// order, and its child was not seen to exit. If that runs on, Agent.Lost is
+	// the answer. nil: p counts as dead without more ado.
+	Lost func(p wire.ProcID)
+	// LostWait is how long after the end of a connection Lost is called; 0: a
+	// second.
+	LostWait time.Duration
+	// Dropped: p's connection was ended because p broke the protocol or did
+	// not read; p should be killed. It may be nil.
+	Dropped func(p wire.ProcID, why string)
+}
+
+// Listener is the socket of an agent and its connections.
+type Listener struct {
+	cfg   ListenerConfig
+	agent *Agent
+	ln    *net.UnixListener
+	done  chan struct{}  // closed by Close
+	wg    sync.WaitGroup // accept, readers, writers
+
+	// A step guards what follows.
+	peers  map[uint32]*peer   // by serial
+	conns  map[*peer]struct{} // all, also those that have not said hello
+	closed bool
+	shut   bool // Shut was called
+	// hearings wait for the ends of connections whose processes have exited.
+	hearings map[uint32]*hearing
+	// missing are those whose connection has ended before they had left, until
+	// they are known to have exited or to be lost.
+	missing map[uint32]*time.Timer
+}
+
+// Listen opens the socket at Address(job). The caller must Close it.
+func Listen(a *Agent, cfg ListenerConfig) (*Listener, error) {
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: protocol.Address(a.job, a.host), Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if cfg.LostWait == 0 {
+		cfg.LostWait = lostWait
+	}
+	l := &Listener{
+		cfg: cfg, agent: a, ln: ln, done: make(chan struct{}),
+		peers: map[uint32]*peer{}, conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{}, hearings: map[uint32]*hearing{},
+	}
+	l.wg.Go(l.accept)
+	return l, nil
+}
+
+// Close ends all connections. Process exits are not waited for.
+func (l *Listener) Close() error {
+	l.cfg.Step.Lock()
+	l.closed = true
+	close(l.done)
+	l.Shut("gompirun has ended")
+	for serial := range l.missing {
+		l.found(serial)
+	}
+	l.cfg.Step.Unlock()
+	err := l.ln.Close()
+	l.wg.Wait()
+	return err
+}
+
+// Shut ends all connections, in a step. New ones are not admitted.
+func (l *Listener) Shut(why string) {
+	l.shut = true
+	for p := range l.conns {
+		p.shut(why, true)
+	}
+}
+
+// Do carries out a deed about a connection, in the step that has it.
+func (l *Listener) Do(d *Deed) {
+	p := l.peers[d.To]
+	switch {
+	case p == nil:
+		d.Files.Release()
+	case d.shut != "":
+		p.shut(d.shut, true)
+	case d.host:
+		p.sendHost(d.Frame)
+	case d.taken > 0:
+		p.taken(d.taken)
+	case d.left:
+		p.dropLate()
+	case d.late > 0:
+		p.sendLate(d.Frame, d.late)
+	default:
+		p.send(d.Frame, d.Files)
+	}
+}
+
+// miss waits for the end of a process whose connection has ended, in a step.
+func (l *Listener) miss(s *Proc) {
+	if s.state != protocol.Joined || l.closed {
+		return
+	}
+	l.missing[s.serial] = time.AfterFunc(l.cfg.LostWait, func() {
+		l.cfg.Step.Lock()
+		defer l.cfg.Step.Unlock()
+		if l.missing[s.serial] == nil {
+			return
+		}
+		delete(l.missing, s.serial)
+		if s.state != protocol.Joined {
+			return // it may end at any moment, the head has found: it has left
+		}
+		if l.cfg.Lost != nil {
+			l.agent.call(l.cfg.Lost, s)
+		} else {
+			l.agent.Lost(l.agent.id(s), "has lost its connection to gompirun")
+		}
+	})
+}
+
+// Found tells, in a step, that the child of p has ended: nobody has to ask what
+// became of it.
+func (l *Listener) Found(p wire.ProcID) {
+	if p.Job == l.agent.job {
+		l.found(p.Serial)
+	}
+}
+
+func (l *Listener) found(serial uint32) {
+	if t := l.missing[serial]; t != nil {
+		t.Stop()
+		delete(l.missing, serial)
+	}
+}
+
+// hearing is what is to be done when all is heard that a process has said.
+type hearing struct {
+	then  func()
+	timer *time.Timer
+}
+
+// hearWait is how long what a process has said may take that has exited. Its connection
+// ends with it, unless it has given it to others.
+const hearWait = 5 * time.Second
+
+// Heard reports, in a step, whether the connection of p, whose child has exited, has
+// ended, so that all is heard that p has said; else then, a callback, is called when it
+// has. Behind a wrapper it may never.
+func (l *Listener) Heard(p wire.ProcID, then func()) bool {
+	if p.Job != l.agent.job || l.peers[p.Serial] == nil || l.closed {
+		return true
+	}
+	wait := hearWait
+	if !l.agent.procs[p.Serial].direct() {
+		wait = l.cfg.LostWait
+	}
+	w := &hearing{then: then}
+	w.timer = time.AfterFunc(wait, func() {
+		l.cfg.Step.Lock()
+		defer l.cfg.Step.Unlock()
+		l.heard(p.Serial)
+	})
+	l.hearings[p.Serial] = w
+	return false
+}
+
+func (l *Listener) heard(serial uint32) {
+	if w := l.hearings[serial]; w != nil {
+		w.timer.Stop()
+		delete(l.hearings, serial)
+		l.agent.out = append(l.agent.out, Deed{Call: w.then})
+	}
+}
+
+// Sizes is how much each table holds, in a step.
+func (l *Listener) Sizes() map[string]int {
+	m := map[string]int{"connections": len(l.conns), "joined connections": len(l.peers), "missing": len(l.missing), "hearings": len(l.hearings)}
+	for p := range l.conns {
+		p.mu.Lock()
+		m["bytes queued"] += p.bytes
+		p.mu.Unlock()
+	}
+	return m
+}
+
+func (l *Listener) accept() {
+	pause := time.Millisecond
+	for {
+		conn, err := l.ln.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// Out of descriptors or memory: the clients wait in the backlog.
+			select {
+			case <-l.done:
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = time.Millisecond
+		if !l.admit(newPeer(conn)) {
+			conn.Close()
+			return
+		}
+	}
+}
+
+// admit starts to serve a connection; false if the listener is closed.
+func (l *Listener) admit(p *peer) bool {
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	if l.shut {
+		return false
+	}
+	l.conns[p] = struct{}{}
+	l.wg.Go(func() { l.serve(p) })
+	return true
+}
+
+// serve is the reader's goroutine of one connection.
+func (l *Listener) serve(p *peer) {
+	go p.write()
+	err := l.converse(p)
+	if g := (*greeting)(nil); errors.As(err, &g) {
+		l.handOver(p, &g.Greet)
+		return
+	}
+	var bad *protocolError
+	if errors.As(err, &bad) {
+		p.shut(protocol.ProtocolBroken(bad), true)
+	}
+	p.shut("", false)
+	<-p.written
+	p.conn.Close()
+	if s := l.hungUp(p); s != nil && p.pidfd != nil {
+		l.wg.Go(func() { l.outlive(p, s) })
+	} else {
+		p.unfollow()
+	}
+}
+
+// outlive waits for the end of the program that joined as s: until then it may
+// touch the memory that it was given.
+func (l *Listener) outlive(p *peer, s *Proc) {
+	defer p.unfollow()
+	select {
+	case <-p.gone:
+	case <-l.done:
+		return
+	}
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	l.agent.gone(s)
+}
+
+// hungUp is the step in which a connection has ended. It returns who had joined
+// and holds memory of which only its own end tells.
+func (l *Listener) hungUp(p *peer) *Proc {
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	delete(l.conns, p)
+	if p.serial == 0 {
+		return nil
+	}
+	delete(l.peers, p.serial)
+	l.heard(p.serial)
+	p.mu.Lock()
+	byAgent, why := p.byAgent, p.bye
+	p.mu.Unlock()
+	s := l.agent.procs[p.serial]
+	l.agent.HungUp(p.serial)
+	l.miss(s)
+	if f := l.cfg.Dropped; f != nil && byAgent && !l.closed {
+		l.agent.call(func(id wire.ProcID) { f(id, why) }, s)
+	}
+	if s.direct() || len(s.holds) == 0 {
+		return nil
+	}
+	select {
+	case <-p.gone:
+		l.agent.gone(s)
+		return nil
+	default:
+		return s
+	}
+}
+
+// converse reads frames until the connection ends.
+func (l *Listener) converse(p *peer) error {
+	uid, pid, err := credentials(p.conn)
+	if err != nil {
+		return err
+	}
+	if own := os.Geteuid(); uid != own && uid != 0 {
+		return &protocolError{fmt.Errorf("user %d may not join a job of user %d", uid, own)}
+	}
+	p.pid = pid
+	if err := p.conn.SetReadDeadline(time.Now().Add(helloWait)); err != nil {
+		return err
+	}
+	var buf []byte
+	f, err := p.read(&buf, protocol.KindGreet.BodyLimit())
+	if e := (*protocol.VersionError)(nil); errors.As(err, &e) && e.Opens() {
+		return p.mismatch(e)
+	}
+	if err != nil {
+		return err
+	}
+	switch f.Kind {
+	case protocol.KindHello:
+		if err := l.hello(p, f); err != nil {
+			return err
+		}
+	case protocol.KindTool:
+		if err := protocol.Decode(&protocol.Tool{}, f.Body); err != nil {
+			return &protocolError{err}
+		}
+	case protocol.KindGreet:
+		g := new(greeting)
+		if err := protocol.Decode(&g.Greet, f.Body); err != nil || p.in.Buffered() > 0 {
+			return &protocolError{errors.Join(err, errors.New("a head says more than its greeting"))}
+		}
+		if l.cfg.Neighbor == nil {
+			p.shut(protocol.Refused("job %016x is on several hosts", uint64(l.agent.job)).Error(), true)
+			return net.ErrClosed
+		}
+		return g
+	default:
+		return &protocolError{fmt.Errorf("first frame has kind %d", f.Kind)}
+	}
+	if !p.settled() {
+		return nil
+	}
+	if p.serial != 0 && !l.direct(p.serial) {
+		p.follow()
+	}
+	for p.waitRoom() {
+		f, err := p.read(&buf, protocol.MaxBody)
+		if err != nil {
+			return err
+		}
+		if p.serial == 0 {
+			err = l.cfg.Tool(f, p.tell)
+		} else {
+			err = l.frame(p, f)
+		}
+		if err != nil {
+			return &protocolError{err}
+		}
+	}
+	return nil
+}
+
+// frame is a step.
+func (l *Listener) frame(p *peer, f protocol.Frame) error {
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	passed, err := l.agent.Frame(p.serial, f)
+	if passed && l.cfg.Far {
+		p.passOn(f.Weight())
+	}
+	return err
+}
+
+// direct tells whether a process is known to be the launcher's own child.
+func (l *Listener) direct(serial uint32) bool {
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	return l.agent.procs[serial].direct()
+}
+
+// hello admits a process; a spare waits here.
+func (l *Listener) hello(p *peer, f protocol.Frame) error {
+	var m protocol.Hello
+	if err := protocol.Decode(&m, f.Body); err != nil {
+		return &protocolError{err}
+	}
+	for {
+		err := l.seat(p, &m)
+		w := (*waitingError)(nil)
+		if !errors.As(err, &w) {
+			return err
+		}
+		select {
+		case <-w.taken:
+		case <-l.done:
+			return net.ErrClosed
+		}
+	}
+}
+
+// seat finds the place of a process.
+func (l *Listener) seat(p *peer, m *protocol.Hello) error {
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	if l.closed {
+		return net.ErrClosed
+	}
+	serial, err := l.agent.Hello(m.Token, p.pid)
+	if w := (*waitingError)(nil); errors.As(err, &w) {
+		return err
+	}
+	if err != nil {
+		p.shut(err.Error(), true)
+		return err
+	}
+	p.serial = serial
+	l.peers[serial] = p
+	return nil
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package callreg
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// tallyOf sees words of a book as its owner's plain numbers.
+func tallyOf(w []atomic.Uint64) *Tally {
+	return (*Tally)(unsafe.Pointer(&w[offTally/8]))
+}
+
+// words sees mapped memory as words. Two processes use it at once, so every
+// access must be atomic, and Go has atomics for words only, not for bytes.
+// mem must not be empty. The slice keeps nothing alive: mapped memory lives
+// until it is unmapped. ok is false if mem does not begin on a word.
+func words(mem []byte) (w []atomic.Uint64, ok bool) {
+	p := unsafe.Pointer(&mem[0])
+	if uintptr(p)%8 != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*atomic.Uint64)(p), len(mem)/8), true
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"gompi/internal/base/wire"
+)
+
+// accepted is a change of the main set that somebody was handed after 5 s, what the book
+// asks for it, and why it has ended.
+type accepted struct {
+	*world
+	n   uint32
+	why error
+}
+
+func newAccepted(t *testing.T, r Request) *accepted {
+	w := watchedWorld(t, 3)
+	r.Kind, r.In, r.Join = Grow, []uint32{0}, []int{1}
+	n, err := w.b.Submit(0, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &accepted{world: w, n: n}
+	w.b.Launched(0, n, nil)
+	w.b.Joined(0, a.newcomer())
+	a.asks()
+	w.b.Decided(5*time.Second, n, IsAccepted)
+	a.asks()
+	return a
+}
+
+func (a *accepted) newcomer() wire.ProcID { return a.b.ops[a.n].parts[0].join[0][0] }
+
+// asks is the last that the book asks for of looks and swaps.
+func (a *accepted) asks() (last Action) {
+	a.b.Flush(func(e *Effect) {
+		switch {
+		case e.Do == Look || e.Do == Withdraw || e.Do == Break:
+			last = e.Do
+		case e.Do == Told && e.Why != nil:
+			a.why = e.Why
+		}
+	})
+	return last
+}
+
+func (a *accepted) at(t *testing.T, sec int, want Action) {
+	t.Helper()
+	a.b.Tick(time.Duration(sec) * time.Second)
+	if got := a.asks(); got != want {
+		t.Errorf("after %d s: %d, want %d", sec, got, want)
+	}
+}
+
+// A change that was accepted is broken when it is late, is looked at before, and has as
+// long again whenever its data move or a process reports.
+func TestDecisionIsLate(t *testing.T) {
+	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	a := newAccepted(t, Request{ToCommit: 10 * time.Second})
+	a.b.Decided(sec(9), a.n, IsAccepted) // told once more
+	a.at(t, 14, 0)
+	a.at(t, 15, Look)
+	a.b.Progress(sec(15), a.n) // a member
+	a.at(t, 24, 0)
+	a.b.Nears(sec(24), a.newcomer())
+	a.at(t, 33, 0)
+	a.at(t, 34, Look)
+	a.b.Still(sec(34), a.n)
+	if got := a.asks(); got != Break {
+		t.Errorf("nothing has moved: %d", got)
+	}
+	a.b.Still(sec(34), a.n)
+	a.b.Decided(sec(35), a.n, IsAccepted) // it was read before
+	if s, _ := a.b.State(a.n); s != Adopting {
+		t.Errorf("while it is broken it is %v", s)
+	}
+	a.b.Decided(sec(35), a.n, IsRolledBack)
+	if a.asks(); !errors.Is(a.why, ErrDeadline) {
+		t.Error(a.why)
+	}
+
+	a = newAccepted(t, Request{ToCommit: 10 * time.Second})
+	a.at(t, 15, Look)
+	a.at(t, 17, Break) // the answer does not come
+	a.b.Decided(sec(18), a.n, IsCommitted)
+	if a.asks(); a.why != nil || a.b.ops[a.n] != nil {
+		t.Errorf("the last vote was before the break: %v", a.why)
+	}
+
+	a = newAccepted(t, Request{ToCommit: 10 * time.Second, Whole: 18 * time.Second})
+	for n := 6; n < 18; n += 4 {
+		a.at(t, n, 0)
+		a.b.Progress(sec(n), a.n)
+	}
+	a.at(t, 18, Break) // whatever moves
+
+	a = newAccepted(t, Request{})
+	if at, ok := a.b.Next(); ok {
+		t.Errorf("without a deadline there is one at %v", at)
+	}
+}
+
+// Break ends what is not decided, Cancel only what nobody was handed.
+func TestBreak(t *testing.T) {
+	a := newAccepted(t, Request{})
+	if err := a.b.Cancel(6*time.Second, a.n); !errors.Is(err, ErrTooLate) || a.asks() != 0 {
+		t.Errorf("Cancel: %v", err)
+	}
+	if err := a.b.Break(6*time.Second, a.n); err != nil || a.asks() != Break {
+		t.Errorf("Break: %v", err)
+	}
+	next, err := a.b.Submit(6*time.Second, Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.b.Decided(7*time.Second, a.n, IsRolledBack)
+	if a.asks(); !errors.Is(a.why, ErrCancelled) {
+		t.Error(a.why)
+	}
+	if s, err := a.b.State(next); s != Granted {
+		t.Errorf("what has waited behind it is %v, %v", s, err)
+	}
+	if err := a.b.Break(8*time.Second, next); err != nil {
+		t.Error(err)
+	}
+	if err := a.b.Break(8*time.Second, next); !errors.Is(err, ErrNoOp) {
+		t.Errorf("twice: %v", err)
+	}
+	a = newAccepted(t, Request{})
+	a.b.Decided(7*time.Second, a.n, IsCommitted)
+	if a.asks(); !errors.Is(a.b.Break(8*time.Second, a.n), ErrNoOp) {
+		t.Error("a committed one is broken")
+	}
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/control/agent"
+	"gompi/internal/control/callreg"
+	"gompi/internal/control/change"
+	"gompi/internal/control/head"
+	"gompi/internal/control/protocol"
+)
+
+// Stacks asks every joined process to report, and the agents for the roll calls of
+// theirs, and waits for the answers until ctx is done. The list has every process
+// that a Snapshot has; those that have ended, and those that did not answer in
+// time, come without a report. A roll call needs no living process.
+func (s *Server) Stacks(ctx context.Context) []protocol.StackReport {
+	list, told := s.stacks(ctx)
+	told()
+	return list
+}
+
+// stacks is Stacks; what it returns counts against what may be kept until told is called.
+func (s *Server) stacks(ctx context.Context) (list []protocol.StackReport, told func()) {
+	var r *head.Round
+	var qs []*callsOf
+	s.step(func() {
+		r = s.head.BeginRound()
+		qs = s.askCalls()
+	})
+	for _, q := range qs {
+		s.await(ctx, q.done)
+	}
+	s.await(ctx, r.Done())
+	list = s.seen(qs, func() []protocol.StackReport { return s.head.EndRound(r) })
+	return list, func() { s.step(func() { s.head.Told(r) }) }
+}
+
+// Used is Stacks without what the processes themselves say, and with their hosts and
+// sets: it disturbs no process. Of the calls of each it has the one that takes longest.
+func (s *Server) Used(ctx context.Context) []protocol.StackReport {
+	var qs []*callsOf
+	s.step(func() { qs = s.askCalls() })
+	for _, q := range qs {
+		s.await(ctx, q.done)
+	}
+	list := s.seen(qs, s.head.Used)
+	for i := range list {
+		if calls := list[i].Calls; len(calls) > 1 {
+			list[i].Calls = []callreg.Entry{slices.MinFunc(calls, func(a, b callreg.Entry) int { return a.Since.Compare(b.Since) })}
+		}
+	}
+	return list
+}
+
+// seen completes the reports of processes by what the agents have seen of them.
+func (s *Server) seen(qs []*callsOf, reports func() []protocol.StackReport) []protocol.StackReport {
+	s.mu.Lock()
+	list := reports()
+	for i := range list {
+		for _, q := range qs {
+			q.fill(s, &list[i])
+		}
+	}
+	var held []agent.Held
+	if s.agent != nil {
+		serials := make([]uint32, len(list))
+		for i := range list {
+			serials[i] = list[i].Proc.Serial
+		}
+		held = s.agent.Hold(serials)
+	}
+	for _, q := range qs {
+		delete(s.down.asked, q.id)
+	}
+	s.mu.Unlock()
+	for i, h := range held {
+		calls, used := h.Look()
+		if list[i].Used = used; !list[i].Answered { // else it has said so itself, and more
+			list[i].Calls = calls
+		}
+	}
+	return list
+}
+
+// await waits until there is an answer, or nobody waits for it any more.
+func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	case <-s.done:
+	}
+}
+
+// askedBy decodes what a tool asks.
+func askedBy(f protocol.Frame) (m protocol.Message, err error) {
+	switch f.Kind {
+	case protocol.KindList, protocol.KindOps, protocol.KindSets, protocol.KindUsed:
+		m = &protocol.Empty{Kind: f.Kind}
+	case protocol.KindCollect:
+		m = &protocol.Collect{}
+	case protocol.KindResize:
+		m = &protocol.Resize{}
+	case protocol.KindBreak:
+		m = &protocol.Op{Kind: f.Kind}
+	default:
+		return nil, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+	}
+	return m, protocol.Decode(m, f.Body)
+}
+
+// tool answers one request of a tool: it has one question at a time.
+func (s *Server) tool(f protocol.Frame, tell func(frame []byte) bool) error {
+	m, err := askedBy(f)
+	if err != nil {
+		return err
+	}
+	var long error
+	part := func(m protocol.Message) bool {
+		frame, err := protocol.AppendFrame(nil, f.ID, 0, m)
+		if err != nil {
+			long = err
+			return false
+		}
+		return tell(frame)
+	}
+	switch m := m.(type) {
+	case *protocol.Collect:
+		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
+		list, told := s.stacks(ctx)
+		cancel()
+		tellAll(part, list)
+		told()
+	case *protocol.Resize:
+		err = s.Resize(m, part)
+	case *protocol.Op:
+		err = s.Break(m.Op, part)
+	case *protocol.Empty:
+		switch f.Kind {
+		case protocol.KindList:
+			var list []protocol.StackReport
+			for _, in := range append(s.Snapshot(), s.Spares()...) {
+				list = append(list, protocol.StackReport{ProcInfo: in})
+			}
+			tellAll(part, list)
+		case protocol.KindUsed:
+			ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+			list := s.Used(ctx)
+			cancel()
+			for _, in := range s.Spares() {
+				list = append(list, protocol.StackReport{ProcInfo: in})
+			}
+			tellAll(part, list)
+		case protocol.KindOps:
+			tellAll(part, s.Ops())
+		case protocol.KindSets:
+			tellAll(part, listOf(s, s.head.Sets))
+		}
+	}
+	end := &protocol.Reply{}
+	if err = cmp.Or(err, long); err != nil {
+		end = protocol.Failure(err)
+	}
+	part(end)
+	return nil
+}
+
+// listOf asks the head.
+func listOf[T any](s *Server, f func() []T) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f()
+}
+
+// tellAll tells a tool all of a list, and keeps nothing of what is told.
+func tellAll[T any, P interface {
+	*T
+	protocol.Message
+}](part func(protocol.Message) bool, list []T) {
+	for i := range list {
+		if !part(P(&list[i])) {
+			return
+		}
+		list[i] = *new(T)
+	}
+}
+
+// Ops are the latest operations that are over and those under way, with what these wait
+// for.
+func (s *Server) Ops() []protocol.OpReport {
+	s.lookAtOps()
+	return listOf(s, s.head.Ops)
+}
+
+// lookWait is how long agents may take to look at pages, or at processes.
+const lookWait = 500 * time.Millisecond
+
+// lookAtOps lets the head know how far the members are that changes wait for.
+func (s *Server) lookAtOps() {
+	var l *head.Looks
+	s.step(func() { l = s.head.BeginLooks() })
+	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+	s.await(ctx, l.Done())
+	cancel()
+	s.step(func() { s.head.EndLooks(l) })
+}
+
+// newsEvery is how often a tool that waits hears how far its operation is, though it
+// is in the same state.
+const newsEvery = time.Second
+
+// Resize asks for a change, and tells by part, as an OpReport, of each state that it
+// comes to, and now and then in between. It returns when the change is over, part says
+// that nobody listens, or the server is closed: protocol.ErrClosed. The error: there is no
+// such set.
+func (s *Server) Resize(m *protocol.Resize, part func(protocol.Message) bool) error {
+	var t *head.Ticket
+	var err error
+	s.step(func() { t, err = s.head.Resize(m) })
+	if err != nil {
+		return err
+	}
+	return s.until(t, m.Detach, part)
+}
+
+// Break withdraws an operation that is not decided, also one that members were handed, and
+// tells by part, as an OpReport, when it is, with what came of it. The error: nothing is known
+// of the operation.
+func (s *Server) Break(number uint32, part func(protocol.Message) bool) error {
+	var t *head.Ticket
+	var err error
+	s.step(func() { t, err = s.head.Break(number) })
+	if err != nil {
+		return err
+	}
+	return s.until(t, false, func(m protocol.Message) bool {
+		if m.(*protocol.OpReport).Op.State < change.Committed {
+			return true
+		}
+		part(m)
+		return false
+	})
+}
+
+// Lease says how many slots the job may take from now on, as who decides wants it: no
+// fewer than it has taken, and returns how they are used then. Only for a Config with a
+// Lease.
+func (s *Server) Lease(slots int) (u head.Use) {
+	s.step(func() { u = s.head.Lease(slots) })
+	return u
+}
+
+// Slots says how many processes the job may ever have from now on; 0: any number.
+func (s *Server) Slots(most int) {
+	s.step(func() { s.head.Slots(most) })
+}
+
+// HostSlots says how many processes each of several hosts is there for from now on, as a
+// list of hosts has it; 0: it has none. Those that start later go by that, and the next
+// Resize or LeaseMain removes who is on a host that has more.
+func (s *Server) HostSlots(slots []int) {
+	s.step(func() { s.head.HostSlots(slots) })
+}
+
+// Crowded reports whether members of the main set are on hosts that have more processes
+// than HostSlots has said.
+func (s *Server) Crowded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.head.Crowd()) > 0
+}
+
+// LeaseMain is Lease, and a Resize of the main set by which it takes them, or gives back
+// those beyond. What it returns and tells is as with Resize.
+func (s *Server) LeaseMain(slots int, part func(protocol.Message) bool) error {
+	var t *head.Ticket
+	s.step(func() { t = s.head.LeaseMain(slots) })
+	return s.until(t, false, part)
+}
+
+// until tells of an operation until it is over.
+func (s *Server) until(t *head.Ticket, detach bool, part func(protocol.Message) bool) error {
+	defer s.step(func() { s.head.GiveBack(t) })
+	tick := time.NewTicker(newsEvery)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		r, done := s.head.Report(t), t.Done()
+		s.mu.Unlock()
+		if !part(&r) || detach || r.Op.State.Over() {
+			return nil
+		}
+		select {
+		case <-done:
+		case <-tick.C:
+			s.lookAtOps()
+		case <-s.done:
+			return protocol.ErrClosed
+		}
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package buffer describes the memory of an operation: the currency of all
+// layers below the public packages.
+package buffer
+
+// unsafe: the currency is an address with a count and a type, so that
+// one compiled path serves all element types.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"gompi/internal/data/dtype"
+	"gompi/internal/host/mem"
+)
+
+// Buf is a run of packed bytes of the elements of Type that stand at base. The
+// zero Buf is empty. The memory belongs to the caller of the operation until it
+// completes, and must be on the heap: other processes may copy from and to it,
+// and a slice of a goroutine's stack moves.
+type Buf struct {
+	base unsafe.Pointer // of element 0; of the first byte if elements stand side by side
+	n    int64          // packed bytes
+	off  int64          // the first of them; 0 if elements stand side by side
+	Type *dtype.Type
+}
+
+// New describes count elements of type t at base. base may be nil if count
+// is 0.
+func New(base unsafe.Pointer, count int64, t *dtype.Type) Buf {
+	return Buf{base: base, n: count * t.Size, Type: t}
+}
+
+// Of describes a byte slice.
+func Of(b []byte) Buf {
+	return Buf{base: unsafe.Pointer(unsafe.SliceData(b)), n: int64(len(b)), Type: dtype.Byte}
+}
+
+// Words describes a slice of numbers.
+func Words(w []uint64) Buf {
+	return New(unsafe.Pointer(unsafe.SliceData(w)), int64(len(w)), dtype.Word)
+}
+
+// Blank returns a buffer with memory of its own for the same elements, side by side.
+// ok is false if they are of no basic type.
+func (b Buf) Blank() (own Buf, ok bool) {
+	t := b.Type
+	if b.Strided() {
+		if t = t.Base(); t == nil || t.Size == 0 || b.n%t.Size != 0 || b.off%t.Size != 0 {
+			return Buf{}, false
+		}
+	}
+	mem := make([]uint64, (b.n+7)/8)
+	return Buf{base: unsafe.Pointer(unsafe.SliceData(mem)), n: b.n, Type: t}, true
+}
+
+// Bytes is the number of packed bytes.
+func (b Buf) Bytes() int64 { return b.n }
+
+// Count is the number of elements; 0 if they have no bytes.
+func (b Buf) Count() int64 {
+	if b.n == 0 {
+		return 0
+	}
+	return dtype.Quo(b.n, b.Type.Size)
+}
+
+// Strided reports whether the elements of the type do not stand side by side.
+// Bytes of such a buffer are reached by Pack, Unpack and Part only.
+func (b Buf) Strided() bool { return b.Type != nil && !b.Type.Contiguous() }
+
+// Dense reports whether the elements do not stand side by side, but are a good part
+// of the memory that they lie in.
+func (b Buf) Dense() bool {
+	return b.Strided() && b.Type.TrueExtent() <= 4*b.Type.Size
+}
+
+// Slice returns the memory as bytes. b is not strided.
+func (b Buf) Slice() []byte {
+	if b.Strided() {
+		panic("gompi: BUG: strided memory taken for contiguous")
+	}
+	return b.Flat()
+}
+
+// Flat is Slice without the check.
+func (b Buf) Flat() []byte {
+	if b.n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(b.base), b.n)
+}
+
+// Memory returns the bytes if they stand side by side, also by chance.
+func (b Buf) Memory() ([]byte, bool) {
+	if b.n == 0 || !b.Strided() {
+		return b.Flat(), true
+	}
+	at, k := b.Type.Block(b.off, b.n)
+	if k < b.n {
+		return nil, false
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(b.base, at)), b.n), true
+}
+
+// Part returns packed bytes [off, off+n). If they stand side by side it is not
+// strided.
+func (b Buf) Part(off, n int64) Buf {
+	if off < 0 || n < 0 || off > b.n-n {
+		panic(fmt.Sprintf("gompi: BUG: part [%d, %d+%d) outside a buffer of %d bytes", off, off, n, b.n))
+	}
+	if n == 0 {
+		return Buf{Type: dtype.Byte}
+	}
+	if !b.Strided() {
+		return Buf{base: unsafe.Add(b.base, off), n: n, Type: b.Type}
+	}
+	p := Buf{base: b.base, n: n, off: b.off + off, Type: b.Type}
+	if m, ok := p.Memory(); ok {
+		return Of(m)
+	}
+	return p
+}
+
+// Parts returns the parts of counts[i] units from displs[i] units on that are not empty; a unit
+// has so many packed bytes. No counts: all of b.
+func (b Buf) Parts(counts, displs []int64, unit int64) []Buf {
+	if counts == nil {
+		return []Buf{b}
+	}
+	parts := make([]Buf, 0, len(counts))
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, b.Part(displs[i]*unit, n*unit))
+		}
+	}
+	return parts
+}
+
+// Pack copies packed bytes [off, off+len(dst)) to dst.
+func (b Buf) Pack(dst []byte, off int64) {
+	if off < 0 || off > b.n-int64(len(dst)) {
+		panic("gompi: BUG: packing outside a buffer")
+	}
+	b.Type.Pack(dst, b.base, b.off+off)
+}
+
+// Unpack copies src to packed bytes [off, off+len(src)).
+func (b Buf) Unpack(off int64, src []byte) {
+	if off < 0 || off > b.n-int64(len(src)) {
+		panic("gompi: BUG: unpacking outside a buffer")
+	}
+	b.Type.Unpack(b.base, b.off+off, src)
+}
+
+// UnpackAround is Unpack of a part of so much that it is read, if at all, when
+// it has left the caches.
+func (b Buf) UnpackAround(off int64, src []byte) {
+	if off < 0 || off > b.n-int64(len(src)) {
+		panic("gompi: BUG: unpacking outside a buffer")
+	}
+	b.Type.UnpackAround(b.base, b.off+off, src)
+}
+
+// PackExternal packs all elements in the external32 representation; dst has
+// room for them and no more. b is no part of a buffer.
+func (b Buf) PackExternal(dst []byte) { b.Type.PackExternal(dst, b.base, b.Count()) }
+
+// UnpackExternal is the reverse of PackExternal.
+func (b Buf) UnpackExternal(src []byte) { b.Type.UnpackExternal(b.base, b.Count(), src) }
+
+// Fill copies as much of src as b holds to its beginning and returns how much.
+func (b Buf) Fill(src []byte) int64 {
+	if !b.Strided() {
+		return int64(mem.Take(b.Flat(), src))
+	}
+	n := min(b.n, int64(len(src)))
+	b.Unpack(0, src[:n])
+	return n
+}
+
+// Addr returns the address of the first byte, for reduction kernels. b is not
+// strided.
+func (b Buf) Addr() unsafe.Pointer {
+	if b.Strided() {
+		panic("gompi: BUG: strided memory taken for contiguous")
+	}
+	return b.base
+}
+
+// Overlaps reports whether two buffers share a byte. Where both lie among each
+// other and are not columns of one matrix it looks at every block of both.
+func (b Buf) Overlaps(o Buf) bool {
+	if near := b.Near(o); !near || !b.Strided() && !o.Strided() {
+		return near
+	}
+	if c, ok := b.Type.Comb(b.off, b.n); ok {
+		if d, ok := o.Type.Comb(o.off, o.n); ok {
+			if meets, ok := c.Meets(d, int64(uintptr(o.base)-uintptr(b.base))); ok {
+				return meets
+			}
+		}
+	}
+	// In the order of their addresses, a block that begins before the end of
+	// an earlier one of the other buffer shares a byte with it.
+	blocks := o.blocks(b.blocks(nil, 0), 1)
+	slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.lo, y.lo) })
+	var end [2]uintptr
+	for _, x := range blocks {
+		if x.lo < end[1-x.of] {
+			return true
+		}
+		end[x.of] = max(end[x.of], x.hi)
+	}
+	return false
+}
+
+// Near reports whether the ranges from the first to the last byte of two buffers have a byte
+// in common. If not, the buffers do not overlap.
+func (b Buf) Near(o Buf) bool {
+	switch {
+	case b.n == 0 || o.n == 0:
+		return false
+	case !b.Strided() && !o.Strided():
+		p, q := uintptr(b.base), uintptr(o.base)
+		return p < q+uintptr(o.n) && q < p+uintptr(b.n)
+	}
+	p, q := b.span(), o.span()
+	return p.lo < q.hi && q.lo < p.hi
+}
+
+// block is a range of addresses, of one of two buffers.
+type block struct {
+	lo, hi uintptr
+	of     int
+}
+
+// span is the range from the first to the last byte.
+func (b Buf) span() block {
+	lo, hi := b.Type.Span(b.off, b.n)
+	return block{lo: uintptr(b.base) + uintptr(lo), hi: uintptr(b.base) + uintptr(hi)}
+}
+
+// at is the longest block that begins at packed byte off.
+func (b Buf) at(off int64) block {
+	at, n := b.Type.Block(b.off+off, b.n-off)
+	lo := uintptr(b.base) + uintptr(at)
+	return block{lo: lo, hi: lo + uintptr(n)}
+}
+
+// blocks appends all blocks to a list.
+func (b Buf) blocks(list []block, of int) []block {
+	for off := int64(0); off < b.n; {
+		x := b.at(off)
+		x.of = of
+		list = append(list, x)
+		off += int64(x.hi - x.lo)
+	}
+	return list
+}
+
+// Same reports whether two buffers are the same bytes in the same order.
+func (b Buf) Same(o Buf) bool {
+	switch {
+	case b.n != o.n:
+		return false
+	case !b.Strided() && !o.Strided():
+		return b.n == 0 || b.base == o.base
+	case b.n == 0 || b.base == o.base && b.off == o.off && b.Type.SameLayout(o.Type):
+		return true
+	}
+	for off := int64(0); off < b.n; {
+		x := b.at(off)
+		if x != o.at(off) {
+			return false
+		}
+		off += int64(x.hi - x.lo)
+	}
+	return true
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// unsafe: the inner loops of packing move words of memory that has no Go type
+// here. All platforms of gompi read and write words at any address.
+
+import (
+	"unsafe"
+
+	"gompi/internal/host/mem"
+)
+
+// words says which blocks are moved by one load and store.
+type words interface {
+	uint8 | uint16 | uint32 | uint64 | pair | triple32 | triple
+}
+
+// Structs, because the compiler keeps these in registers, not arrays.
+type (
+	pair     struct{ a, b uint64 }
+	triple32 struct{ a, b, c uint32 }
+	triple   struct{ a, b, c uint64 }
+	line     struct{ a, b, c, d, e, f, g, h uint64 }
+)
+
+// shortMax is up to which size blocks are moved without a call: beside the
+// misses that rows far from each other cost, the calls of memmove take as long
+// again (64 bytes each 32 KiB: 25 ns a row there and back, against 15).
+const shortMax = 192
+
+const (
+	// Rows of rowsMin to rowsMax bytes are moved by assembly. It touches
+	// sources in advance without waiting for them, which a Go program cannot:
+	// 1 KiB each 32 KiB takes 15 % less. Shorter rows that come from another
+	// processor's cache are slower by it, longer ones no faster.
+	rowsMin, rowsMax = 512, 4<<10 - 1
+	// aroundMin is from what size on blocks are written around the caches if
+	// that is wanted: their ends, lines that are not whole, go through them.
+	aroundMin = 512
+	// tightBytes is what one call of assembly moves, during which its goroutine
+	// cannot be preempted: some microseconds.
+	tightBytes int64 = 64 << 10
+)
+
+// copyStrided copies count blocks of size bytes between places dstStep and
+// srcStep bytes apart.
+func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
+	switch size {
+	case 1:
+		moveStrided[uint8](dst, src, dstStep, srcStep, count)
+	case 2:
+		moveStrided[uint16](dst, src, dstStep, srcStep, count)
+	case 4:
+		moveStrided[uint32](dst, src, dstStep, srcStep, count)
+	case 8:
+		moveStrided[uint64](dst, src, dstStep, srcStep, count)
+	case 16:
+		moveStrided[pair](dst, src, dstStep, srcStep, count)
+	case 12:
+		moveStrided[triple32](dst, src, dstStep, srcStep, count)
+	case 24:
+		moveStrided[triple](dst, src, dstStep, srcStep, count)
+	default:
+		switch {
+		case size < 16:
+			for i := range count {
+				copyBlock(unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), size)
+			}
+		case size <= shortMax:
+			moveShort(dst, src, dstStep, srcStep, count, size)
+		case size >= rowsMin && size <= rowsMax:
+			for i, k := int64(0), tightBytes/size; i < count; i += k {
+				moveRows(unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), dstStep, srcStep, min(k, count-i), size)
+			}
+		default:
+			moveLong(dst, src, dstStep, srcStep, count, size)
+		}
+	}
+}
+
+// moveShort moves blocks of at least 16 bytes. What is left of a block behind
+// its pairs is moved together with bytes that have been moved already.
+func moveShort(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
+	last := size - 16
+	for i := range count {
+		to, from, k := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), int64(0)
+		for ; k+64 <= size; k += 64 {
+			*(*line)(unsafe.Add(to, k)) = *(*line)(unsafe.Add(from, k))
+		}
+		for ; k < last; k += 16 {
+			*(*pair)(unsafe.Add(to, k)) = *(*pair)(unsafe.Add(from, k))
+		}
+		if k < size {
+			*(*pair)(unsafe.Add(to, last)) = *(*pair)(unsafe.Add(from, last))
+		}
+	}
+}
+
+// moveLong moves blocks by memmove. It touches sources in advance, so that the
+// processor looks up their pages while it copies others. (Not targets: a line
+// that another processor has would come twice, to be read and to be written.)
+// What it has read is the result, because a load that nobody needs is not made.
+//
+//go:noinline
+func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (seen uint8) {
+	const ahead = 2
+	for i := range count {
+		to, from := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep)
+		if i < count-ahead {
+			seen |= *(*uint8)(unsafe.Add(from, ahead*srcStep))
+		}
+		copyBlock(to, from, size)
+	}
+	return seen
+}
+
+// copyAround copies count blocks of at least aroundMin bytes between places
+// dstStep and srcStep bytes apart, around the caches.
+func copyAround(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
+	for i := range count {
+		to, from := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep)
+		for off := int64(0); off < size; {
+			n := min(size-off, tightBytes)
+			if rest := size - off - n; rest > 0 && rest < aroundMin {
+				n -= aroundMin
+			}
+			streamRows(unsafe.Add(to, off), unsafe.Add(from, off), n, n, 1, n)
+			off += n
+		}
+	}
+}
+
+func moveStrided[W words](dst, src unsafe.Pointer, dstStep, srcStep, count int64) {
+	var d, s int64
+	for ; count >= 2; count -= 2 {
+		a, b := *(*W)(unsafe.Add(src, s)), *(*W)(unsafe.Add(src, s+srcStep))
+		*(*W)(unsafe.Add(dst, d)), *(*W)(unsafe.Add(dst, d+dstStep)) = a, b
+		d, s = d+2*dstStep, s+2*srcStep
+	}
+	if count > 0 {
+		*(*W)(unsafe.Add(dst, d)) = *(*W)(unsafe.Add(src, s))
+	}
+}
+
+// copyBlock copies n bytes.
+func copyBlock(dst, src unsafe.Pointer, n int64) {
+	switch n {
+	case 4:
+		*(*uint32)(dst) = *(*uint32)(src)
+	case 8:
+		*(*uint64)(dst) = *(*uint64)(src)
+	case 16:
+		*(*pair)(dst) = *(*pair)(src)
+	default:
+		mem.Copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+	}
+}
+
+// gather packs a list of blocks, at and to added to their places.
+func gather(packed, base unsafe.Pointer, to, at int64, blocks []block, each int64) {
+	switch each {
+	case 4:
+		gatherWords[uint32](packed, base, to, at, blocks)
+	case 8:
+		gatherWords[uint64](packed, base, to, at, blocks)
+	case 12:
+		gatherWords[triple32](packed, base, to, at, blocks)
+	case 16:
+		gatherWords[pair](packed, base, to, at, blocks)
+	case 24:
+		gatherWords[triple](packed, base, to, at, blocks)
+	default:
+		for i := range len(blocks) - 1 {
+			b := &blocks[i]
+			copyBlock(unsafe.Add(packed, to+b.off), unsafe.Add(base, at+b.at), blocks[i+1].off-b.off)
+		}
+	}
+}
+
+func gatherWords[W words](packed, base unsafe.Pointer, to, at int64, blocks []block) {
+	for i := range len(blocks) - 1 {
+		b := &blocks[i]
+		*(*W)(unsafe.Add(packed, to+b.off)) = *(*W)(unsafe.Add(base, at+b.at))
+	}
+}
+
+// scatter unpacks a list of blocks.
+func scatter(base, packed unsafe.Pointer, at, to int64, blocks []block, each int64) {
+	switch each {
+	case 4:
+		scatterWords[uint32](base, packed, at, to, blocks)
+	case 8:
+		scatterWords[uint64](base, packed, at, to, blocks)
+	case 12:
+		scatterWords[triple32](base, packed, at, to, blocks)
+	case 16:
+		scatterWords[pair](base, packed, at, to, blocks)
+	case 24:
+		scatterWords[triple](base, packed, at, to, blocks)
+	default:
+		for i := range len(blocks) - 1 {
+			b := &blocks[i]
+			copyBlock(unsafe.Add(base, at+b.at), unsafe.Add(packed, to+b.off), blocks[i+1].off-b.off)
+		}
+	}
+}
+
+func scatterWords[W words](base, packed unsafe.Pointer, at, to int64, blocks []block) {
+	for i := range len(blocks) - 1 {
+		b := &blocks[i]
+		*(*W)(unsafe.Add(base, at+b.at)) = *(*W)(unsafe.Add(packed, to+b.off))
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spawner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gompi/internal/base/wire"
+	"gompi/internal/control/protocol"
+	"gompi/internal/launch"
+)
+
+// What a process is told of itself in its environment, besides the two
+// variables by which it joins; for programs that do not, or have not yet.
+// docs/running.md tells users.
+const (
+	EnvRank      = "GOMPI_RANK"
+	EnvSize      = "GOMPI_SIZE"
+	EnvLocalRank = "GOMPI_LOCAL_RANK"
+	EnvLocalSize = "GOMPI_LOCAL_SIZE"
+	EnvJob       = "GOMPI_JOB"
+)
+
+// identity is the part of a process's environment that is its own.
+func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
+	env := []string{
+		protocol.EnvAddr + "=" + a.plane.Addr(), protocol.EnvToken + "=" + a.plane.Token(tokenOf(s)),
+		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
+		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
+	}
+	if s.Spares() {
+		return append(env, protocol.EnvSpare+"=1")
+	}
+	return append(env, fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size))
+}
+
+// environment is base with the values of set in it, each name once (the first
+// of two would win), and without what identity adds: base may have it from
+// another gompirun.
+func environment(base, set []string) []string {
+	last := map[string]string{}
+	for _, x := range set {
+		name, _, _ := strings.Cut(x, "=")
+		last[name] = x
+	}
+	for _, name := range [...]string{protocol.EnvAddr, protocol.EnvToken, protocol.EnvSpare, EnvJob, EnvRank, EnvSize, EnvLocalRank, EnvLocalSize} {
+		last[name] = ""
+	}
+	env := make([]string, 0, len(base)+len(set)+2)
+	for _, x := range base {
+		name, _, _ := strings.Cut(x, "=")
+		if _, ok := last[name]; !ok {
+			env = append(env, x)
+		}
+	}
+	for _, x := range set {
+		name, _, _ := strings.Cut(x, "=")
+		if last[name] == x {
+			env = append(env, x)
+			last[name] = ""
+		}
+	}
+	return env
+}
+
+// programOf is the program of the command line that a process is started as, with what
+// was asked for it beside that.
+func programOf(o *launch.Options, s *launch.Start) *launch.App {
+	of := &o.Apps[s.App]
+	if s.Bare() {
+		return of
+	}
+	own := *of
+	if own.Env = append(of.Env[:len(of.Env):len(of.Env)], s.Env...); s.Dir != "" {
+		if own.Wdir = s.Dir; !filepath.IsAbs(s.Dir) {
+			own.Wdir = filepath.Join(of.Wdir, s.Dir)
+		}
+	}
+	return &own
+}
+
+// sameAround reports whether two processes find the same around themselves.
+func sameAround(s, t *launch.Start) bool {
+	return s.Dir == t.Dir && s.Path == t.Path && slices.Equal(s.Env, t.Env)
+}
+
+// searchPath is the PATH that the program will see.
+func searchPath(a *launch.App) string {
+	path := os.Getenv("PATH")
+	for _, x := range a.Env {
+		if v, ok := strings.CutPrefix(x, "PATH="); ok {
+			path = v
+		}
+	}
+	return path
+}
+
+// tokenOf is whose token a process shows: that of a spare's place, until it is taken.
+func tokenOf(s *launch.Start) wire.ProcID {
+	if s.Spares() {
+		return wire.ProcID{Serial: s.Spare}
+	}
+	return s.Proc
+}

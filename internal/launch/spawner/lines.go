@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spawner
+
+import (
+	"bytes"
+	"time"
+)
+
+const (
+	// chunkBytes is read from a stream at a time.
+	chunkBytes = 64 << 10
+	// maxPartial bytes of an unfinished line are held back, then passed on.
+	maxPartial = 64 << 10
+	// lineWait is how long an unfinished line may lie (a prompt), and how
+	// long a stream that fell silent inside a line keeps others waiting.
+	lineWait = 100 * time.Millisecond
+)
+
+// stream is one process's stdout or stderr, as far as lines go.
+type stream struct {
+	tag string // "[3] ", "" without --tag
+	// held is the start of a line that has not been passed on, at most
+	// maxPartial bytes.
+	held []byte
+	// since is when held began to fill, last when the stream spoke last.
+	since, last time.Time
+}
+
+// lines merges streams into one output so that lines stay whole. A stream
+// that was passed on up to the middle of a line (a prompt, a huge line) is the
+// owner of the output; the others have to wait until its line ends or it has
+// been silent for a while. Without tags the bytes of each stream come out as
+// they went in.
+//
+// It is a pure state machine: no clock, no descriptors.
+type lines struct {
+	owner *stream
+	buf   []byte // reused for tagged output
+}
+
+// mayWrite reports whether s may be passed on now.
+func (l *lines) mayWrite(s *stream) bool { return l.owner == nil || l.owner == s }
+
+// feed takes what s said, which is s.held and then some: data holds both. It
+// returns what to write now, valid until the next call, and keeps the rest.
+// all passes on an unfinished line too. Only if mayWrite(s).
+func (l *lines) feed(s *stream, data []byte, all bool) []byte {
+	k := bytes.LastIndexByte(data, '\n') + 1
+	if all || len(data)-k >= maxPartial {
+		k = len(data)
+	}
+	out, rest := data[:k], data[k:]
+	midline := l.owner == s
+	if s.tag != "" {
+		out = l.tagged(s.tag, out, midline)
+	}
+	s.held = append(s.held[:0], rest...)
+	if k > 0 {
+		l.owner = nil
+		if data[k-1] != '\n' {
+			l.owner = s
+		}
+	}
+	return out
+}
+
+// release takes the output from its owner. It returns what to write: with
+// tags, the end of the line.
+func (l *lines) release() []byte {
+	s := l.owner
+	l.owner = nil
+	if s != nil && s.tag != "" {
+		return []byte{'\n'}
+	}
+	return nil
+}
+
+// tagged puts the tag at the start of every line.
+func (l *lines) tagged(tag string, text []byte, midline bool) []byte {
+	b := l.buf[:0]
+	for len(text) > 0 {
+		if !midline {
+			b = append(b, tag...)
+		}
+		midline = false
+		k := bytes.IndexByte(text, '\n') + 1
+		if k == 0 {
+			k = len(text)
+		}
+		b = append(b, text[:k]...)
+		text = text[k:]
+	}
+	l.buf = b
+	return b
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spawner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+)
+
+// stdinKind is what a process has as its descriptor 0.
+type stdinKind uint8
+
+const (
+	stdinNull stdinKind = iota
+	stdinOurs           // that of gompirun
+	stdinFed            // a pipe
+)
+
+// stdinOf is what a process is to have.
+func (a *Agent) stdinOf(s *launch.Start) stdinKind {
+	switch {
+	case !s.First || a.o.Stdin != launch.StdinAll && a.o.Stdin != launch.StdinTo(s.Rank):
+		return stdinNull
+	case a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin):
+		a.reader, a.readEnd = s.Proc, 0
+		return stdinOurs // nothing is faster or more exact than the thing itself
+	}
+	if a.feeder == nil {
+		a.feeder = newFeeder(a.in)
+	}
+	return stdinFed
+}
+
+// streams sets the standard descriptors of a process. ours are to be closed
+// after the fork, also on an error. It runs on the forking thread.
+func (a *Agent) streams(c *launch.Start, s *spec, n *newborn) (ours []int, err error) {
+	s.files = [3]int{int(a.null.Fd()), -1, -1}
+	switch s.stdin {
+	case stdinOurs:
+		s.files[0] = 0
+	case stdinFed:
+		fd, err := a.feeder.pipe()
+		if err != nil {
+			return ours, err
+		}
+		s.files[0] = fd
+		if a.o.Stdin != launch.StdinAll {
+			n.readEnd = fd // for who reads later
+		} else {
+			ours = append(ours, fd)
+		}
+	}
+	for i, name := range [2]string{"stdout", "stderr"} {
+		var file *outlet
+		if a.o.OutputDir != "" {
+			file = &outlet{name: filepath.Join(a.o.OutputDir, c.OutputFile(name))}
+			if file.fd, err = unix.Open(file.name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666); err != nil {
+				return ours, fmt.Errorf("%s: %w", file.name, err)
+			}
+		}
+		src, fd, err := outputPipe(a.outputs[i], s.tag, file)
+		if err != nil {
+			return ours, err
+		}
+		if i == 0 {
+			n.out = src
+		} else {
+			n.err = src
+		}
+		ours = append(ours, fd)
+		s.files[i+1] = fd
+	}
+	return ours, nil
+}
+
+func outputPipe(to *pump, tag string, file *outlet) (src *source, writeEnd int, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		if file != nil {
+			unix.Close(file.fd)
+		}
+		return nil, -1, fmt.Errorf("pipe: %w", err)
+	}
+	unix.SetNonblock(fds[0], true)
+	if src, err = to.add(fds[0], tag, file); err != nil {
+		unix.Close(fds[1])
+		return nil, -1, err
+	}
+	return src, fds[1], nil
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scenes runs small programs of several ranks in each way in which ranks come to
+// be: as goroutines of a test, on one host and on several, and as processes.
+package scenes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/control/controltest"
+	"gompi/internal/test/testjob"
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+// Scene is a program of so many ranks, and of those that it starts.
+type Scene struct {
+	Name  string
+	Ranks int
+	Run   func(ctx context.Context, world *mpi.Comm) error
+	// Dies is how many of the ranks call Die: all others come to their end.
+	Dies int
+	// Declines: newcomers that return that their change is rolled back end there, as they do
+	// with mpi.Main. Otherwise goroutines of a test end together.
+	Declines bool
+}
+
+// dieKey is the key of what kills the calling rank, in the context of a scene.
+type dieKey struct{}
+
+// Die kills the calling rank of a scene.
+func Die(ctx context.Context) { ctx.Value(dieKey{}).(func())() }
+
+// killed ends the process as nothing else does.
+func killed() {
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Kill()
+	}
+	select {}
+}
+
+// survived is what a process prints of a scene in which others have died: the status of
+// gompirun tells of those.
+const survived = "survived"
+
+// Main is for TestMain: it runs the tests, or, in a process that one of them has
+// started, a scene.
+func Main(m *testing.M, list []Scene) {
+	if len(os.Args) > 2 && os.Args[1] == "rank" {
+		s := list[slices.IndexFunc(list, func(s Scene) bool { return s.Name == os.Args[2] })]
+		mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
+			err := s.Run(context.WithValue(ctx, dieKey{}, killed), world)
+			if err == nil && s.Dies > 0 {
+				fmt.Println(survived)
+			}
+			return err
+		})
+		return
+	}
+	code := m.Run()
+	mpitest.RemoveBuilt()
+	os.Exit(code)
+}
+
+// Run runs each scene in each way.
+func Run(t *testing.T, list []Scene) {
+	for _, s := range list {
+		for _, over := range []struct {
+			name string
+			opts []mpitest.Option
+		}{
+			{"inproc", []mpitest.Option{mpitest.Transport("inproc")}},
+			{"hosts", []mpitest.Option{testjob.Hosts(3, 2), mpitest.Transport("shm,tcp")}},
+		} {
+			t.Run(s.Name+"/"+over.name, func(t *testing.T) { s.Goroutines(t, over.opts) })
+		}
+		t.Run(s.Name+"/processes", s.processes)
+	}
+}
+
+// Goroutines runs the scene by ranks of which nothing is left.
+func (s *Scene) Goroutines(t *testing.T, opts []mpitest.Option) {
+	before := controltest.Leftovers()
+	t.Cleanup(func() {
+		controltest.WaitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return controltest.Leftovers().Within(before) })
+	})
+	mpitest.Run(t, s.Ranks, func(t *mpitest.T, world *mpi.Comm) {
+		err := s.Run(context.WithValue(t.Context(), dieKey{}, func() { t.Kill(-1) }), world)
+		if s.Declines && world.Process().Core().Process().Discards(err) {
+			t.Kill(-1)
+		}
+		if err != nil && !errors.Is(err, mpi.ErrLeaving) && !errors.Is(err, mpi.ErrRolledBack) {
+			t.Fatal(err)
+		}
+	}, opts...)
+}
+
+// processes runs the scene under gompirun.
+func (s *Scene) processes(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opts []mpitest.ExecOption
+	if s.Dies > 0 {
+		opts = append(opts, mpitest.Flags("--ft"))
+	}
+	r := mpitest.Exec(t, s.Ranks, []string{self, "rank", s.Name}, opts...)
+	ok := r.Status == 0 && r.Stderr == ""
+	if s.Dies > 0 {
+		ok = strings.Count(r.Stdout, survived+"\n") == s.Ranks-s.Dies
+	}
+	if !ok {
+		t.Errorf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
+	}
+}
