@@ -13,8 +13,47 @@
 // the length of the wait policy, the leader parks too and the service
 // goroutine sleeps in the kernel for all of them. See docs/design/001-engine.md.
 //
-// Its files, the lowest first, with the values that Engine is made of
-// (docs/design/025-engine-nouns.md):
+// # Parts
+//
+// A part is a value: its fields, and the methods that work on them. Engine
+// embeds the parts, so its API is theirs; Engine itself has only what takes
+// several parts at once. A part reaches the parts below it by named fields. What
+// it must tell a part above goes through a small interface that it declares
+// itself (up), which is called where a connection changes, never for a message.
+// One lock guards all parts: their methods are called with it held. What needs
+// no lock, clock or transport is a package of its own.
+//
+//	part            what it is                                     reaches
+//	process         configuration, lock, who polls                 -
+//	waiters         goroutines in blocking calls                   process; up: give up a wait
+//	liveness        the ends of others, questions about them       process, waiters
+//	network         peers, links, bells, connecting, control       process, liveness, flow; up: a link
+//	                frames                                         takes messages, has ended
+//	flow            credit of each peer, memory of arrivals        process, network
+//	requests        operations, their pool, their end              process; up: a step has ended
+//	matching        where receives and messages meet               process, requests, network, flow
+//	remoteFrames    frames of remote memory                        process, network
+//	sends           queues, announcements, streams out             all above
+//	receives        posting, arriving, delivering, streams in      all above but remoteFrames;
+//	                                                               communicators; up: what forbids it
+//	communicators   contexts, those freed, news                    -
+//	schedules       collectives by messages: rounds, giving up     requests, network, matching, sends,
+//	                                                               receives; up: what they have shared
+//	parts, pairs    partitioned operations; send and receive as    requests, network, sends, receives,
+//	                one request                                    schedules
+//
+// Rules: a new method belongs to the part whose fields it changes, and if these
+// are two, to the upper one. A part has no pointer to Engine; a communicator and
+// a request have one, because the layer above calls their methods and has nothing
+// else in its hand. The fast path (fast.go) stays in one piece on Engine.
+//
+// A pointer where a field was costs a load: the parts lie in Engine by value.
+// Two embedded parts with a method of one name compile where nobody calls it.
+//
+// # Files
+//
+// The lowest first, with the parts. TestFloors of internal/test/archtest counts
+// the names that a file takes from above; the count may only fall.
 //
 //	envelope.go       what a frame says
 //	seat.go           a rank of either group

@@ -10,8 +10,8 @@ import (
 )
 
 // Engine is the message engine of one process. Methods are safe for any
-// goroutine. Fields are guarded by the lock; those of one noun are a value, which is
-// described where its methods are: docs/design/025-engine-nouns.md.
+// goroutine. The lock guards all fields. Most are parts, embedded by value: doc.go lists
+// them, and each is described where its methods are.
 type Engine struct {
 	process
 	waiters

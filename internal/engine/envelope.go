@@ -11,12 +11,26 @@ import (
 
 // A message header is the match key and one word of the engine:
 //
-//	word 0..2   match.Key, source and tag exact
-//	word 3      kind (bits 0..7) | flags (8..15) | elements (16..31) | aux (32..63)
+//	        63           60                32 31                            0
+//	word 0  | job of the process that made the context                      |
+//	word 1  | serial of that process         | serial of the context        |
+//	word 2  | plane      | source rank       | tag                          |
+//	word 3  | aux                            | elements 16 | flags 8 | kind 8 |
 //
-// aux is the sender's request (flagSync, kindRTS and the answers to them) or
-// the number of credit units that travel back. elements says of what a message
-// consists (elements.go), and is 0 in all else.
+// Words 0 to 2 are match.Key, with source and tag exact. aux is the sender's
+// request (flagSync, kindRTS and the answers to them) or the number of credit
+// units that travel back. elements says of what a message consists
+// (elements.go), and is 0 in all else. The payload of each kind:
+//
+//	eager       the message
+//	RTS         8 bytes of length, then the transport's bulk descriptor
+//	pull        8 bytes: how many bytes are wanted
+//	piece       a part of the message; the tag is its offset (low 31 bits)
+//	credit      none; tag: envelope credit; flags: whether there is more
+//	revoke      none
+//	collFail    none; aux: 1 + the rank whose process is the reason, 0: another
+//	frame       for the server of remote memory (internal/engine/remote)
+//	the others  none
 type kind uint8
 
 const (
