@@ -13,7 +13,7 @@ import (
 	"gompi/internal/control/callreg"
 )
 
-// What this process knows of others: docs/design/015-who-knows-what.md. Only
+// What this process knows of others: docs/design/015-failure-semantics.md. Only
 // the control plane says that a process has died or left.
 
 // liveness is what a process knows of the end of others, and asks about it.

@@ -11,7 +11,7 @@ import (
 // where its bytes are: what this processor has just written comes out of its own cache three
 // times as slowly to a far one as what both have read before. No length tells that, so pairs
 // find out for each power of two: now and then some transfers go the other way, against the
-// clock. docs/design/031-near-and-far.md.
+// clock. docs/design/037-shm-policies.md.
 
 const (
 	// The shortest of trialOf transfers the way in use is held against the shortest of as many

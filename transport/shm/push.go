@@ -14,7 +14,7 @@ import (
 // once, before anybody has asked for them; all of them, for the sender may compute then and
 // the receiver wait. If the receive is there, that takes less than the way there and back
 // and two system calls. Pieces that come before the receive are thrown away, and the
-// transfer goes as any other. docs/design/031-near-and-far.md.
+// transfer goes as any other. docs/design/037-shm-policies.md.
 
 const (
 	// pushPiece is how much of a transfer of up to pushShort the receiver copies while the next

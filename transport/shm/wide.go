@@ -7,7 +7,7 @@ import "gompi/internal/host/cachedist"
 // A ring is wide when more of it is in use than a processor's own cache holds. Then the
 // lines that the sender is about to write, which the peer has read a lap before, and those
 // that the peer reads come from the cache that the processors share: from another one's
-// own cache they come at a third of that rate. docs/design/031-near-and-far.md.
+// own cache they come at a third of that rate. docs/design/037-shm-policies.md.
 
 const (
 	// A ring is made wide after wideAfter messages of wideLeast and more.

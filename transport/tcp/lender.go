@@ -12,7 +12,7 @@ import (
 // To a far processor of the same host the copy into the kernel's own pages, which the
 // receiver's processor has read last, costs three times of what it costs to a near one. So
 // the payload of a large transfer is copied past the cache into pages of ours, and the
-// kernel is lent these: vmsplice, splice. docs/design/031-near-and-far.md has the figures.
+// kernel is lent these: vmsplice, splice. docs/results/tcp.md has the figures.
 const (
 	lendLeast  = 1 << 20   // a transfer from here on
 	slotBytes  = 256 << 10 // what is copied, and lent, at a time

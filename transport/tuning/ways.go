@@ -2,7 +2,7 @@
 
 // Package ways says how messages of which length go between processes of one host, to a
 // processor that shares a cache with this one and to one that does not. The built-in table is
-// what was best on the machines in docs/design/031-near-and-far.md; `gompibench tune shm`
+// what was best on the machines in docs/results/shm.md; `gompibench tune shm`
 // measures one, and gompirun --shm-table takes it.
 package tuning
 

@@ -2,7 +2,7 @@
 
 // Package agent is the agent of a host: segments, tokens, pids, and the connections
 // of its processes. What is no business of the host it passes on to the head. See
-// docs/design/021-head-and-agent.md.
+// docs/design/004-control-plane.md.
 package agent
 
 import (

@@ -7,7 +7,7 @@ package collmem
 
 // First there is a board. Each rank has cells of its own: collectives publish there
 // what others need, and take what others have published.
-// docs/design/012-board.md.
+// docs/design/012-shared-memory-collectives.md.
 //
 //	head    two lines
 //	ranks   two lines for each rank

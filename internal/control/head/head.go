@@ -2,7 +2,7 @@
 
 // Package head is the head of a job: process sets, store, names, fences, who lives
 // and who is told of whose end. It knows hosts by number only; what is on them is
-// their agents'. See docs/design/021-head-and-agent.md.
+// their agents'. See docs/design/004-control-plane.md.
 package head
 
 import (

@@ -7,7 +7,7 @@
 // (link.go).
 //
 // One abstract Unix stream socket per agent carries length-prefixed, versioned
-// frames (frame.go has the drawing, docs/design/004-control.md the protocol).
+// frames (frame.go has the drawing, docs/design/004-control-plane.md the protocol).
 // A process shows the token it was started with and gets everything it needs
 // in one round trip. Both sides check every field of what the other wrote.
 //

@@ -9,7 +9,7 @@ import (
 
 // A lock is a bakery: whoever wants it draws a ticket and waits for those with
 // earlier ones. Each party has a word that it alone writes, so that of one that
-// has died everybody knows how far it was. docs/design/024-words-and-locks.md.
+// has died everybody knows how far it was. docs/design/024-locks.md.
 //
 // Why it excludes: atomics of Go are sequentially consistent, so there is one
 // order of all accesses. A party says choosing before it draws its ticket, and

@@ -16,7 +16,7 @@ import (
 )
 
 // domain is how atomic operations on a region exclude each other: its owner
-// decides, and all obey. docs/design/024-words-and-locks.md.
+// decides, and all obey. docs/design/024-locks.md.
 type domain uint8
 
 const (

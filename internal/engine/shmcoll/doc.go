@@ -4,8 +4,8 @@
 // memory and protocol: what a rank publishes and takes, step by step, and what
 // the others may rely on. It waits for nothing and sends nothing: its caller
 // steps an operation until it is done, and hears whom to wake. A lock of the
-// caller's guards each Board and each Heap. docs/design/012-board.md and
-// 020-node-collectives.md.
+// caller's guards each Board and each Heap.
+// docs/design/012-shared-memory-collectives.md, 038-shm-collective-policies.md.
 package shmcoll
 
 import "gompi/internal/base/fault"

@@ -5,7 +5,7 @@ package shmcoll
 // What two ranks publish in operations one after the other in which each waits for the
 // other stands in one line, if it is short: two slots of each. Who finds there what it
 // waits for has the line already, and goes on to publish in the next operation before it
-// is taken away again. docs/design/031-near-and-far.md.
+// is taken away again. docs/design/038-shm-collective-policies.md.
 //
 //	+0   rank 0: operations of even numbers {word 8, payload 8}, of odd ones
 //	+32  rank 1: likewise

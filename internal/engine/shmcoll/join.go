@@ -5,7 +5,7 @@ package shmcoll
 import "gompi/internal/control/collmem"
 
 // What ranks decide in the memory itself, before the first operation: whether all
-// have it, and whether all can read each other's. docs/design/020-node-collectives.md.
+// have it, and whether all can read each other's. docs/design/012-shared-memory-collectives.md.
 
 // What a rank has voted for, the later with the former.
 const (

@@ -17,7 +17,7 @@ import (
 // piece by piece: each hands the other what that needs to reduce its half of the vector,
 // reduces its own half where the operand stands, and hands over the result where it is
 // wanted. Nothing is looked up in the other's memory, and who is far from the other writes
-// past the cache. docs/design/031-near-and-far.md.
+// past the cache. docs/design/038-shm-collective-policies.md.
 //
 // What a rank writes has positions, which both compute: lead operands, then results and
 // operands in turn.

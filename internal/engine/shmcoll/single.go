@@ -14,7 +14,7 @@ import (
 )
 
 // singleCopy is the part of an operation that moves large data once: ranks
-// register their buffers, and read from each other's. docs/design/012-board.md.
+// register their buffers, and read from each other's. docs/design/012-shared-memory-collectives.md.
 //
 //	offering    publish {key}
 //	moving      read what this rank needs; reductions: reduce its segment

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package distance finds out how far other processors are, by the time that a line of memory
-// takes. docs/design/031-near-and-far.md.
+// takes. docs/design/037-shm-policies.md.
 package cachedist
 
 // unsafe: a word of memory that others use at will is touched by an atomic.
@@ -17,7 +17,7 @@ const (
 	probeEvery = 64
 	// farTime is how much longer it takes to get a line that a far processor has read than
 	// one that this one has, at least; from a near one it takes a third.
-	// docs/design/031-near-and-far.md has the figures.
+	// docs/results/shm.md has the figures.
 	farTime = 80 * time.Nanosecond
 )
 

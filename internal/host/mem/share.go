@@ -4,10 +4,10 @@ package mem
 
 const (
 	// putMin is from where on asking for the lines ahead pays, takeMin from where
-	// on one string instruction does. docs/design/012-board.md has the figures.
+	// on one string instruction does. docs/results/shared-memory-collectives.md has the figures.
 	putMin  = 512
 	takeMin = 2 << 10
-	// pastMin is from where on writing past the cache pays wherever the processors are. docs/design/031-near-and-far.md has the figures.
+	// pastMin is from where on writing past the cache pays wherever the processors are. docs/results/shm.md has the figures.
 	pastMin = 8 << 10
 )
 
