@@ -119,6 +119,10 @@ bench-redist-peers: ## redistribution beside Open MPI and MPICH, with PEERS_LAB'
 docs-redist: build ## the tables of docs/redistribution.md from what bench-redist, -large and -peers have written
 	bin/gompibench redist --tables --doc docs/redistribution.md $(wildcard bin/redist.json bin/redist-large.json bin/redist-peers.json)
 
+.PHONY: house
+house: ## draw the packages and their imports into docs/house.svg
+	$(GO) run ./internal/test/house . docs/house.svg
+
 .PHONY: clean
 clean: ## remove bin/
 	rm -rf bin

@@ -97,8 +97,8 @@ func (p *probe) nsec() (float64, error) {
 	if p == nil {
 		return 0, nil
 	}
-	// Who has nothing more to do in a block waits in the library, as without a probe: it may
-	// be needed there.
+	// A rank without more work in a block waits in the library, as it does without a probe:
+	// the others may need it there.
 	if err := p.world.Barrier(); err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ package collectives
 //	           architectures: optimized shared memory collectives", 2008
 //
 // Where ranks can read each other's memory they publish where their buffers
-// lie ("read"). Each byte is copied once, by who needs it; a reduction is done
+// lie ("read"). Each byte is copied once, by the rank that needs it; a reduction is done
 // in P segments, one by each rank, which the others then read.
 //
 //	read       Bcast, Scatter(v): the block; Allgather(v), Alltoall(v): (P-1)

@@ -23,7 +23,7 @@ type changes struct {
 	commitTimeout time.Duration
 	leaveTimeout  time.Duration
 	psets         []pset
-	steward       *steward // nil: nobody decides but who asks
+	steward       *steward // nil: the asker alone decides
 	manager       string   // socket of a program that decides; "": none
 }
 

@@ -223,7 +223,7 @@ func (s *steward) news(p plane) (list []rm.Event) {
 		use = p.Lease(0) // what is not used is given back
 	}
 	follows := !s.waits || use.Follows
-	// Who is to look at a list, and has not, would take the job for one without slots.
+	// A driver that has not looked at its list yet would take the job for one without slots.
 	silent := use.Has == 0 || s.underWay || s.watch != nil && !s.counted
 	switch {
 	case silent: // the answer to its decision comes when that is over

@@ -46,7 +46,7 @@ func (t *tenant) begin(o *options) error {
 	if t.job, err = newJobID(); err != nil {
 		return err
 	}
-	// Who is known by rank, or has a program of its own, has no other number.
+	// A job whose ranks have programs or sets of their own cannot run with another number.
 	moulds := len(o.Apps) == 1 && len(o.changes.psets) == 0 && o.Stdin <= 0
 	col := *t.col
 	if !moulds {

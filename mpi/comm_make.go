@@ -123,7 +123,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	for i, x := range all {
 		if x.Color < 0 && x.Color != Undefined {
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.core.Who(i), x.Color))
+			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.core.MemberName(i), x.Color))
 		}
 	}
 	return c.child(a, a.Chosen(all, color), fmt.Sprintf("%s/%d", c.Name(), color))

@@ -157,7 +157,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		}
 		if x.Color != all[first].Color {
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.Who(i)))
+			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.MemberName(i)))
 		}
 	}
 	return c.core.proc.newComm(c, a, c.core.Groups().Merged(all[0].Color > all[n].Color), c.Name()+"&")

@@ -42,8 +42,8 @@ func Acquire(ctx context.Context) (*Process, error) {
 	return join()
 }
 
-// Release ends the use of a process by who has acquired it with ctx. After the last
-// one the program may end at any moment, or acquire the process again.
+// Release ends the use of a process that began with Acquire(ctx). After the last Release
+// the program may end at any moment, or acquire the process again.
 func (p *Process) Release(ctx context.Context) error {
 	if _, ok := FromContext(ctx); ok {
 		return nil

@@ -22,7 +22,7 @@ import (
 // be called from any goroutine of the process.
 // While it runs the library of this process is locked: other goroutines wait in
 // their calls, and other ranks for what this one should send. So f should be
-// short, and must not call the library or wait for who does; that would hang
+// short, and must not call the library, nor wait for a goroutine that does; that would hang
 // (GOMPI_CHECK=1 ends the process and says so). A panic of f ends the process
 // and cannot be recovered from. The operation is for elements of exactly T: with
 // others calls fail with ErrOp, as do all if f is nil. MPI 4.1 section 6.9.5.

@@ -31,15 +31,15 @@ const (
 )
 
 // OpenPort makes a port, and returns its name, which any process may be told, also of
-// another job of this user on this host, if both jobs are on that host alone: it connects
-// there. Who knows the name may connect. The port is there until ClosePort, or until this process ends. Local, but for one round trip
-// to the head. MPI 4.1 section 11.9.1.
+// another job of this user on this host, if both jobs are on that host alone. Every process
+// that knows the name may connect. The port exists until ClosePort, or until this process
+// ends. Local, but for one round trip to the head. MPI 4.1 section 11.9.1.
 func (p *Process) OpenPort() (string, error) {
 	return p.askName(nil, opOpenPort, fault.Port, &protocol.Port{})
 }
 
-// ClosePort ends a port that this process has opened. Who waits there gets ErrPort. Local,
-// but for one round trip to the head. MPI 4.1 section 11.9.1.
+// ClosePort ends a port that this process has opened. A group that waits there gets
+// ErrPort. Local, but for one round trip to the head. MPI 4.1 section 11.9.1.
 func (p *Process) ClosePort(port string) error {
 	var err error
 	if port == "" || len(port) > protocol.MaxName {
@@ -105,7 +105,7 @@ func (p *Process) portError(op fault.Call, f *fault.Fault) error {
 // Accept waits until a group connects to a port, and makes an intercommunicator between
 // that and the group of c. Groups that accept at one port are met in the order in which
 // they call. The port counts on root alone, and any process of the job may have opened
-// it. Who connects may be a group of another job, but neither group may have members of
+// it. The group that connects may be of another job, but neither group may have members of
 // both: jobs meet in pairs, and the merged communicator of two neither accepts nor connects to a
 // third job (ErrPort). The ranks of two jobs talk by TCP, whatever transports are chosen, and
 // share no memory. When that job ends, its processes are dead. It is ErrPort when the port is closed

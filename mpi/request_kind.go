@@ -86,8 +86,8 @@ func (p *Persistent) over() {
 	}
 }
 
-// sameKind is how many operations at the beginning of ps are of the kind of the first,
-// which is none of MPI's own.
+// sameKind returns how many operations at the beginning of ps are of the kind of the
+// first, which is a kind that another package registered.
 func sameKind(ps []*Persistent) int {
 	n := slices.IndexFunc(ps, func(p *Persistent) bool { return p == nil || p.user != ps[0].user || p.c != ps[0].c })
 	if n < 0 {

@@ -296,7 +296,7 @@ func (p *Process) lateParent() (*Comm, error) {
 
 // Signal sends a signal of the operating system to processes, and what they have started,
 // that this one has had a part in spawning: it was in the group of the communicator of
-// their spawn. Who has ended is passed over. What a signal does to a process counts as if
+// their spawn. Processes that have ended are passed over. What a signal does to a process counts as if
 // it had come from elsewhere: without --ft a death by it ends the job. It is ErrArg for a
 // signal that there is not, ErrSpawn for processes that others have spawned. Local, but
 // for one round trip to the head. Gropp and Lusk, Dynamic Process Management in an MPI

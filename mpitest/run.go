@@ -30,8 +30,8 @@ type T struct {
 // refused.
 func (t *T) Grow(n int) (*Resize, error) { return resized(t.rank.Grow(n)) }
 
-// Shrink asks for the leave of ranks of gompi://main, as Grow does. Who leaves is
-// finalized when its function returns.
+// Shrink asks for the leave of ranks of gompi://main, as Grow does. A rank that
+// leaves is finalized when its function returns.
 func (t *T) Shrink(ranks ...int) (*Resize, error) { return resized(t.rank.Shrink(ranks...)) }
 
 // Args are the arguments with which the rank was spawned, without the program's name.

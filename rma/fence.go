@@ -89,7 +89,8 @@ func (w *Window) refuse(op fault.Call) {
 	w.giveUp(op, 0)
 }
 
-// giveUp tells of the last barrier that it is given up. Who cannot be told is gone.
+// giveUp tells the others that the last barrier is given up. A rank that cannot be told
+// is gone.
 func (w *Window) giveUp(op fault.Call, flags uint64) {
 	c, x := w.core, &w.core.epochs
 	x.run++

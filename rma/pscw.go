@@ -134,7 +134,7 @@ func (w *Window) forsake() {
 	for _, r := range x.starts {
 		x.counts[r].started++
 		x.counts[r].completed++
-		// Who cannot be told is gone.
+		// A rank that cannot be told is gone.
 		_ = w.signal(opStart, r, c.words.complete+c.rank, gaveUp(x.counts[r].completed, 1, bereft))
 	}
 }

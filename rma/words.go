@@ -23,9 +23,9 @@ type words struct {
 	up, down, post, complete, lock, total int
 }
 
-// A word of up, down and complete counts, and says which of the last were given up by the
-// writer or by somebody behind it. Who gives up does not wait, and may be some counts ahead
-// when the word is read:
+// A word of up, down and complete is a count, with marks for those of the last counts that
+// the writer, or a rank behind it, gave up. A rank that gives up does not wait, so it may be
+// some counts ahead when the word is read:
 //
 //	bits 0..46   the count
 //	bits 47..59  how many in a row were given up

@@ -49,8 +49,8 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 		for k, j := range jobs {
 			s.progress("round %d of %s, job %d of %d (%s), %v", r+1, s.rounds(), k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
 			for i := range s.impls {
-				// Who begins changes with the round: after a pause a machine
-				// is another one.
+				// Each round begins with another implementation: after a pause the
+				// machine may be slower or faster.
 				m := s.impls[(i+r)%len(s.impls)]
 				if s.board.failures(m.name, j) >= giveUp {
 					continue

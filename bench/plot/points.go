@@ -107,7 +107,7 @@ func byState(rs []report.Result) []report.Result {
 const ours = "gompi"
 
 // toBest is the time of a point of ours over that of the peer which takes the least for the
-// same; NaN if it is none of ours, or no peer has it.
+// same; NaN if the point is not ours, or no peer has it.
 func toBest(rs []report.Result, r report.Result) float64 {
 	who, over, ok := strings.Cut(r.Transport, "/")
 	best := math.Inf(1)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plot draws: figures as SVG and pages of them. What it stands on sets up
-// fonts at each start of a program that links it, so no program of ranks does.
+// Package plot draws figures as SVG, and pages of them (SVG, HTML). Its drawing
+// library sets up fonts at each start of a program, so no program of ranks links this
+// package: gompiplot does.
 package plot
 
 import (

@@ -186,7 +186,7 @@ type took struct {
 // anything and newcomers have not begun yet: processes are being started; and touches
 // outside of that are added. An instant is of first touch if somebody touches and the
 // others do not move, where processes move by themselves (apart), or whatever the others
-// do, where they move together and so wait for who still touches.
+// do, where they move together and so wait for those that still touch.
 func takes(parts []part, apart bool) (took, error) {
 	var touches, moves, works []intervals
 	var begun int64

@@ -7,7 +7,7 @@ import (
 	"gompi/collectives/step"
 )
 
-// Recursive halving: in each round a rank exchanges with another one, gives the
+// halving is recursive halving: in each round a rank exchanges with another one, gives the
 // half of the vector that the other keeps, and adds to the half that it keeps
 // itself. The vector is cut into one block per number of a folded group.
 //

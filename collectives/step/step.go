@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package step is what rounds of schedules are written with: references, steps,
-// and the counting of ranks.
+// Package step holds the vocabulary in which algorithms write the rounds of their
+// schedules: references to blocks of buffers, the four kinds of steps, and arithmetic on
+// ranks. It allocates nothing.
 package step
 
 import (

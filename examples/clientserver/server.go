@@ -36,7 +36,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 	fmt.Printf("server %d: serves as %s at %s\n", os.Getpid(), s.name, port)
 	err = s.accept(ctx, port)
-	// Who looks the name up from here on does not find it, who has the port no one at it.
+	// From here on a lookup does not find the name, and a Connect finds nobody at the port.
 	err = errors.Join(err, s.process.UnpublishName(s.name, port), s.process.ClosePort(port))
 	s.clients.Wait()
 	return err

@@ -113,7 +113,7 @@ func (j *job) adopt(ctx context.Context, c *sessions.Change) error {
 	if err != nil {
 		return err // for a leaver ErrLeaving, which mpi.Main takes as the good end that it is
 	}
-	// Who stays has the lower ranks, in the old order.
+	// The processes that stay have the lower ranks, in the old order.
 	if j.line, err = have.share(comm, len(stay)); err != nil {
 		return err
 	}

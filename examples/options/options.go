@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options reads the command lines of the examples, of all in one way.
+// Package options reads the command lines of the examples, of all in the same way: every
+// rank has the same flags with the same values, and --help and errors of usage are printed
+// once.
 package options
 
 import (

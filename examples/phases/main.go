@@ -122,7 +122,7 @@ func (j *job) resize(ctx context.Context, ranks int) error {
 		if !errors.Is(err, sessions.ErrRolledBack) {
 			return err
 		}
-		// A newcomer has died. Who came later was not even handed the change.
+		// A newcomer has died. The others that came with it never saw the change.
 	}
 }
 

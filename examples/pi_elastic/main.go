@@ -158,8 +158,8 @@ func (j *job) follow(ctx context.Context) error {
 // errLeaves: this process is not in the new set.
 var errLeaves = errors.New("this process leaves")
 
-// integrate goes on with a change as all others do, those who come and those who leave as
-// well. Who has made the set provides its name, all others look it up.
+// integrate goes on with a change as all others do, also those that come and those that
+// leave. The process that made the set publishes its name; all others look it up.
 func (j *job) integrate(ctx context.Context, c dyn.Change, set string) error {
 	leaves, err := j.session.Integrate(ctx, c.Delta, set != "", &set, nil)
 	if err != nil {

@@ -141,8 +141,8 @@ func (t *tile) step() (change float64, err error) {
 	return change, nil
 }
 
-// exchange puts the edges of the old tile into the neighbours' frames. Who
-// has posted does not touch its frame until Wait.
+// exchange puts the edges of the old tile into the neighbours' frames. A
+// tile that has posted does not touch its frame until Wait.
 func (t *tile) exchange() error {
 	if err := t.win.Post(t.around, 0); err != nil {
 		return err

@@ -42,7 +42,7 @@ func newExchange(g *grid, rank int, patches []span) exchange {
 			}
 			return n
 		}
-		// Both sides go through the patches of who sends, in order.
+		// Both sides go through the sender's patches, in order.
 		for p := own.from; p < own.to && r != rank; p++ {
 			for side := range sides {
 				if q, ok := g.neighbour(p, side); ok && owner[q] == r {

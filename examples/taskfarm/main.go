@@ -59,7 +59,7 @@ func (f *farm) run(ctx context.Context) error {
 	if f.watch, err = sessions.Watch(ctx, "gompi://main", sessions.Options{}); err != nil {
 		return err
 	}
-	// Who leaves are the last ones: rank 0 is the same process all the time.
+	// The last ranks leave: rank 0 is the same process all the time.
 	if f.comm.Rank() == 0 {
 		err = newMaster(f).run(ctx)
 	} else {

@@ -41,7 +41,7 @@ func (m *master) run(ctx context.Context) error {
 		}
 		workers := m.comm.Size() - 1
 		for c != nil && len(m.away) < workers {
-			// Who waits for an answer is to look: then it goes on with the change, too.
+			// A worker that waits for an answer must look for the change, and goes on with it then.
 			if err := m.answer(task{}); err != nil {
 				return err
 			}

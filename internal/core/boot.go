@@ -85,7 +85,7 @@ func (b *Boot) Table() (*selection.Table, error) {
 	return t, nil
 }
 
-// shared is how an OS process waits that is one of so many on its host.
+// fromWhole returns how an OS process waits that is one of local on its host.
 func (b *Boot) fromWhole(local int) wait.Policy {
 	p := wait.ForOS(local, b.Welcome.UsableCPUs)
 	if n, err := b.Number(settings.Spin); err == nil && n > 0 {

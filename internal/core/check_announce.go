@@ -84,7 +84,7 @@ func (x *announcement) mismatch(r int, format string, args ...any) *fault.Fault 
 
 // clash is that two ranks of u make calls that do not go together.
 func (x *announcement) clash(r, s int) *fault.Fault {
-	return x.mismatch(r, "%s calls %s, %s calls %s", x.c.Who(r), wordsOf(x.call(r)), x.c.Who(s), wordsOf(x.call(s)))
+	return x.mismatch(r, "%s calls %s, %s calls %s", x.c.MemberName(r), wordsOf(x.call(r)), x.c.MemberName(s), wordsOf(x.call(s)))
 }
 
 // disagree finds the first rank whose call does not go together with that of
@@ -115,10 +115,10 @@ func (x *announcement) disagree() *fault.Fault {
 	for r := range n {
 		mine, theirs := x.mine[r*callBytes:], x.call(r)
 		if s, e := trafficAt(theirs[callTo:]), trafficAt(mine[callFrom:]); s != e {
-			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.Who(r), s, c.Who(self), e)
+			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.MemberName(r), s, c.MemberName(self), e)
 		}
 		if s, e := trafficAt(mine[callTo:]), trafficAt(theirs[callFrom:]); s != e {
-			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.Who(self), s, c.Who(r), e)
+			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.MemberName(self), s, c.MemberName(r), e)
 		}
 	}
 	return nil

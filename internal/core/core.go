@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package core is what lies below the facades mpi and rma: how a process boots,
-// what it is, and what its communicators are. Each handle of package mpi has one
-// method Core, which gives what stands here, or a type of a leaf. Programs see
-// none of it.
 package core
 
 import (

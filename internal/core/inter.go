@@ -74,8 +74,8 @@ func (c *Comm) firstTarget() int {
 	return 0
 }
 
-// Who names a rank of the whole.
-func (c *Comm) Who(i int) string {
+// MemberName names member i in errors and reports: a rank, or a rank of one of the two groups.
+func (c *Comm) MemberName(i int) string {
 	if c.Both == nil {
 		return fmt.Sprintf("rank %d", i)
 	}

@@ -267,7 +267,7 @@ func (p *Process) tell() {
 	}
 }
 
-// SetWays chooses which way messages go between processes of a host: for who measures that.
+// SetWays chooses which way messages go between processes of a host. The tuner uses it.
 func (p *Process) SetWays(w tuning.Table) { engine.SetWays(p.Engine, w) }
 
 // Quit is Finalize of a program that ends at once: the kernel does the rest. Nobody may

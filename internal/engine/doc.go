@@ -13,6 +13,16 @@
 // the length of the wait policy, the leader parks too and the service
 // goroutine sleeps in the kernel for all of them. See docs/design/001-engine.md.
 //
+// # Packages below
+//
+// In reading order:
+//
+//	match     receives meet messages in MPI's order
+//	progress  who polls, who waits and who sleeps in one process
+//	shmem     blocks of memory that processes of a host share, and what is mapped of others
+//	shmcoll   collectives in memory that ranks of a host share
+//	remote    one-sided access to the memory of other processes
+//
 // # Parts
 //
 // A part is a value: its fields, and the methods that work on them. Engine

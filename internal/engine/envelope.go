@@ -9,7 +9,8 @@ import (
 	"gompi/internal/engine/match"
 )
 
-// A message header is the match key and one word of the engine:
+// kind is the first byte of the engine's word in a message header. A header is the match
+// key and that word:
 //
 //	        63           60                32 31                            0
 //	word 0  | job of the process that made the context                      |

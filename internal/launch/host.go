@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package launch is what the head of a job and the agents of its hosts tell each
-// other of starting, watching and ending processes (host.go), and what both know:
-// options, names of processes, exit statuses.
 package launch
 
 import (

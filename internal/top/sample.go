@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top makes of what a job's gompirun says, again and again, what gompictl top
-// shows: rows of processes or of hosts with their rates, a table, lines of JSON, and the
-// page of a live view. It has no clock, terminal or connection; package screen has those.
 package top
 
 import (

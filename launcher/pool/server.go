@@ -50,8 +50,8 @@ const (
 	maxUnread = 1 << 10 // lines
 )
 
-// Listen opens the socket of a head. Who decides is called manager in what people see;
-// log, if not nil, is told of jobs that come, begin and go.
+// Listen opens the socket of a head. manager is the name of the resource manager m for
+// people. log, if not nil, gets a line for each job that comes, begins and goes.
 func Listen(name, manager string, m rm.ResourceManager, slots int, log func(format string, a ...any)) (*Server, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 
 // DMR is the policy of Iserte et al. ("DMRlib: easy-coding and efficient resource
 // management for job malleability", IEEE TC 2020): backfilling first; else jobs below
-// their preferred size grow, then those that have it give slots to who waits, then all
-// grow to their most. A change that costs more than it saves is not made.
+// their preferred size grow, then those that have it give slots to jobs that wait, then all
+// grow to their maximum. A change that costs more than it saves is not made.
 type DMR struct{}
 
 // Name implements Policy.

@@ -43,8 +43,8 @@ type External struct {
 	list  []Decision
 }
 
-// NewExternal makes a manager for the jobs of a head of this name. Who does not know
-// the secret is not heard.
+// NewExternal makes a manager for the jobs of a head of this name. A
+// connection without the secret is closed.
 func NewExternal(name, secret string) *External { return &External{name: name, secret: secret} }
 
 // says is a line to the program.

@@ -20,8 +20,8 @@ func Optimum(t *Table) ([]Decision, float64, error) {
 		return nil, 0, fmt.Errorf("rm: the optimum of %d jobs and %d slots, at most %d and %d allowed", len(t.Jobs), t.Slots, MostJobs, MostSlots)
 	}
 	p := t.plan()
-	// Who is asked to give slots back that there are no more may need more than one: so
-	// less than is missing now is better than nothing.
+	// Jobs may owe slots that the head no longer has, and need more than one step to give
+	// them back: a plan that reduces the debt counts as feasible.
 	least := min(0, p.free)
 	var best []Decision
 	most := math.Inf(-1)

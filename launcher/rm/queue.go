@@ -22,8 +22,8 @@ type FIFO struct{}
 // for, if its COL allows that.
 type FirstFit struct{}
 
-// Easy is FIFO, but who fits now and delays the first one by nothing goes first, as far
-// as the limits of the jobs tell when that could begin: EASY backfilling.
+// Easy is EASY backfilling: FIFO, but a job that fits now goes first if it does not delay
+// the first job of the queue, as far as the time limits of the jobs tell.
 type Easy struct{}
 
 // Name implements Policy.
@@ -164,7 +164,7 @@ func (p *plan) shadow(first int) (at time.Duration, extra int) {
 	}
 	var ends []end
 	for i, e := range p.Jobs {
-		// Who begins by this plan has no end in the past.
+		// A job that begins by this plan has no end in the past.
 		began := e.Began
 		if e.Size == 0 {
 			began = p.Now

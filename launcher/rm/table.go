@@ -38,7 +38,7 @@ type Entry struct {
 	listed bool          // menu is that of now
 }
 
-// silent is the COL of who has none.
+// silent is the COL of a job without one.
 var silent = COL{Version: 1}
 
 // says is the COL of a job.

@@ -160,7 +160,7 @@ func Replace(world *mpi.Comm) (*mpi.Comm, error) {
 
 // Detach parts the ranks of c that leave from the others, and disconnects c. The others
 // get a communicator of their own: of an intercommunicator again one, or nil where all of
-// a group leave. Who leaves gets nil. Collective over c. MPI_Detach of Gropp and Lusk, who
+// a group leave. A rank that leaves gets nil. Collective over c. MPI_Detach of Gropp and Lusk, who
 // leave open what becomes of the old one.
 func Detach(c *mpi.Comm, leave bool) (*mpi.Comm, error) {
 	color := 0

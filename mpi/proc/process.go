@@ -353,7 +353,7 @@ func sendable(m wire.Members) error {
 }
 
 // Signal sends a signal of the operating system to the processes of some requests, and
-// what they have started. Who has exited is passed over; ErrRequest for one that is not
+// what they have started. Processes that have exited are passed over; ErrRequest for one that is not
 // started. What a signal does to a process counts as if it had come from elsewhere.
 // Local, but for one round trip to the head. MPI_Signal.
 func Signal(signal syscall.Signal, ops ...*mpi.Persistent) error {

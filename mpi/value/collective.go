@@ -12,7 +12,7 @@ import (
 const unencoded = -1
 
 // Gather returns the values of all ranks, by rank, on root; nil on the others.
-// Who cannot encode its value gets an error, and so does root. Collective.
+// A rank that cannot encode its value gets an error, and so does root. Collective.
 func Gather[T any](c *mpi.Comm, v T, root int) ([]T, error) {
 	if err := c.Core().Intra("value.Gather"); err != nil {
 		return nil, err

@@ -275,7 +275,7 @@ func (t *wrapper) buffer() []byte {
 	return nil
 }
 
-// pollLane returns the events of one slot that are due.
+// pollSlot returns the events of one slot that are due.
 func (t *wrapper) pollSlot(s transport.Slot, l *slot, ev []transport.Event) int {
 	n := 0
 	for n < len(ev) && l.head < len(l.queue) {

@@ -307,7 +307,7 @@ func (b *bulk) close() bool {
 }
 
 // quiet closes the shared transfers of a peer and reports whether no copy is
-// under way. Who finishes the last one wakes the other side. A peer that has
+// under way. The side that finishes the last one wakes the other. A peer that has
 // ended, or said its last word, makes none.
 func (t *Transport) quiet(c *conn) bool {
 	if c.gone || c.bye {

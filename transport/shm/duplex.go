@@ -10,8 +10,8 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// joinDuplex gives both ends of a connection its duplex line, when there are both. Who may
-// not write there reads it all the same: the peer may be set otherwise.
+// joinDuplex gives both ends of a connection its duplex line, when there are both. A side
+// that may not write there reads it all the same: the peer's setting may differ.
 func (t *Transport) joinDuplex(c *conn) {
 	if c.in == nil || c.out.box == nil {
 		return

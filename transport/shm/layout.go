@@ -53,7 +53,7 @@ const (
 	// most.
 	slotsAhead = 2
 	maxAhead   = 4 << 10
-	// Who answers asks for the lines of the next payload if it has maxSoon bytes at most.
+	// An answer prefetches the lines of the next payload if it has maxSoon bytes at most.
 	maxSoon = 512
 )
 

@@ -140,7 +140,7 @@ func (t *Transport) sayWelcome(l *link) error {
 	}
 	putWelcome(&l.welcome, &w)
 	if err != nil {
-		// Unsigned, it only tells who speaks here: the caller's diagnostics.
+		// Unsigned, it only names this side, for the caller's diagnostics.
 		send(l.fd, l.welcome[:])
 		return err
 	}

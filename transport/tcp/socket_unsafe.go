@@ -130,7 +130,7 @@ func epollNow(epfd int, ev []unix.EpollEvent) int {
 	return n
 }
 
-// remap puts new pages where b lies, which is whole pages. Who still has the old ones keeps them.
+// remap puts new pages where b lies; b is whole pages. Other mappings keep the old pages.
 func remap(b []byte) error {
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)

@@ -72,7 +72,7 @@ func (c *control) announce(i int) {
 	}
 }
 
-// block returns the marks of this process.
+// markBlock returns the marks of this process.
 func (s *Space) markBlock() (*control, error) {
 	m := &s.marks
 	m.mu.Lock()

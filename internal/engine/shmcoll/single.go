@@ -132,7 +132,7 @@ func (b *Board) scratch(m *[]byte, n int64) []byte {
 	return (*m)[:n]
 }
 
-// expose lets others read a buffer until the end of the operation.
+// register lets others read a buffer until the end of the operation.
 func (b *Board) register(buf []byte) uint64 {
 	if len(buf) == 0 {
 		return 0
@@ -263,9 +263,9 @@ func (b *Board) published(o *operation, rank int, word uint64) bool {
 	return w == word
 }
 
-// fetch reads a piece of what a rank has published, and sets o.moved. false:
-// there is a fault, or the rank's process is gone, of which the caller has yet
-// to hear.
+// read copies a piece of a buffer that a rank has published, and sets o.moved. It
+// returns false on a fault, or if the rank's process is gone and the caller has not
+// heard of that yet.
 func (b *Board) read(o *operation, rank int, word uint64, key uint64, off int64, dst []byte) bool {
 	if len(dst) == 0 {
 		return true

@@ -20,7 +20,7 @@ import (
 )
 
 // Host is an agent at the other end of a link. Its methods never wait for it, nor
-// for who reads the output.
+// for the reader of the output.
 type Host struct {
 	link  *link.Link
 	tell  func(launch.Event) // the head, from any goroutine

@@ -9,10 +9,10 @@ import (
 	"gompi/internal/launch"
 )
 
-// lastWords is how long close waits for who does not read.
+// lastWords is how long close waits for a reader that does not read.
 const lastWords = time.Second
 
-// writer writes pieces to a descriptor, on a goroutine of its own: who reads slowly
+// writer writes pieces to a descriptor, on a goroutine of its own: a slow reader
 // stops nobody else.
 type writer struct {
 	fd     int
@@ -40,8 +40,8 @@ func newWriter(fd int, failed func(error)) *writer {
 	return w
 }
 
-// put queues a piece, which the writer owns from now on; false if there are too
-// many bytes of who is to wait, which of counts.
+// put queues a piece, which the writer owns from now on. of counts the bytes of
+// this source that wait: put returns false if they are too many.
 func (w *writer) put(of *int, data []byte, written func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

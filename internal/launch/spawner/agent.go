@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent starts the processes of a job on one host, forwards their output,
-// sees them end and reaps them. What that means is for the head to say.
+// Package spawner starts the processes of a job on one host (Agent), forwards their
+// output, sees them end and reaps them. It decides nothing: the supervisor says what an
+// end means for the job.
 package spawner
 
 import (

@@ -83,7 +83,8 @@ type input interface {
 	Rest() [][]byte
 }
 
-// feedAgain makes a pipe for who is to read standard input here, which others have had.
+// feedAgain makes a pipe for the process here that reads standard input from now on, after
+// processes of other hosts.
 func (a *Agent) feedAgain() error {
 	f := newFeeder(a.in)
 	fd, err := f.pipe()
@@ -95,9 +96,9 @@ func (a *Agent) feedAgain() error {
 	return nil
 }
 
-// ReturnStdin takes standard input from who reads it here: processes of another host
-// are to go on where they have read to. Give is called with what they have not read,
-// and last with nothing, on some goroutine.
+// ReturnStdin takes standard input from its reader here: processes of another host go on
+// where the reader has stopped. Give gets the bytes that the reader has not read, and at
+// the end an empty slice, on some goroutine.
 func (a *Agent) ReturnStdin(give func([]byte)) {
 	f, end := a.feeder, a.readEnd
 	src, ok := a.in.(input)

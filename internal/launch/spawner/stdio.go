@@ -50,7 +50,7 @@ func (a *Agent) streams(c *launch.Start, s *spec, n *newborn) (ours []int, err e
 		}
 		s.files[0] = fd
 		if a.o.Stdin != launch.StdinAll {
-			n.readEnd = fd // for who reads later
+			n.readEnd = fd // for the process that reads later
 		} else {
 			ours = append(ours, fd)
 		}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package head is the head of a job as its launcher has it: which processes there
-// are, what their ends mean, when the job ends. What is done to them the agents do.
+// Package supervisor watches the processes of a job for its launcher (Head): which
+// processes there are, what their ends mean, when the job ends, and the lines that people
+// read about it. The spawner of each host acts on the processes.
 package supervisor
 
 import (
@@ -188,8 +189,8 @@ func (h *Head) Run() int {
 	return h.exit()
 }
 
-// exit is the status of a job that is over. Who might have left by a change that came to
-// no decision has not.
+// exit is the status of a job that is over. A process that would have left by a change
+// without a decision has not left.
 func (h *Head) exit() int {
 	if h.ft && (h.left || slices.ContainsFunc(h.procs.list, func(p *proc) bool { return p.well && p.goes })) {
 		return 0

@@ -164,9 +164,9 @@ func (h *Head) lost(p *proc) {
 	h.on(p).Gone(p.id, line)
 }
 
-// fails prints how p has failed and ends the job, or with --ft only prints. Of a
-// newcomer, and of who may have left by a change, that is put off until it is known
-// whether it is one of the job's.
+// fails prints how p has failed and ends the job, or with --ft only prints. For
+// a newcomer, and for a process that may have left by a change, it waits until the head
+// knows whether the process belongs to the job.
 func (h *Head) fails(p *proc, line string, code int) {
 	switch {
 	case h.ending || p.unwanted != "" || p.leaves:

@@ -98,9 +98,9 @@ func (t *table) ended(p *proc) {
 }
 
 // forget is called when p is reaped, or cannot be started. What the command line
-// did not start is dropped, so that a job may grow and shrink for ever; but of a
-// newcomer, and of who may have left, it is first to be known whether that was one of
-// the job's.
+// did not start is dropped, so that a job may grow and shrink for ever. For a
+// newcomer, and for a process that may have left, it first waits until the head knows
+// whether the process belonged to the job.
 func (t *table) forget(p *proc) {
 	if p.reaped = true; (p.undecided || p.goes) && p.pid != 0 {
 		return

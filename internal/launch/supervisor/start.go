@@ -48,7 +48,7 @@ func (h *Head) launch() error {
 // calls it on a goroutine of its own.
 func (h *Head) Spawn(starts []protocol.StartProc) error { return h.later(starts, launch.Spawned) }
 
-// Note prints a line of gompirun's own for who wants to know all.
+// Note prints a line of gompirun's own with -v.
 func (h *Head) Note(format string, a ...any) {
 	if h.o.Verbose {
 		h.Post(func() { h.say(format, a...) })

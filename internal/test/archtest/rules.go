@@ -28,6 +28,10 @@ var rules = []rule{
 	{"size", each(checkSize)},
 	{"path", each(checkPaths)},
 	{"doc", checkDocs},
+	{"subsystem", checkSubsystems},
+	{"docname", eachGo(checkDocNames)},
+	{"language", eachGo(checkLanguage)},
+	{"packagedoc", checkPackageDocs},
 }
 
 func each(check func(*file) []string) func(*tree) []string {

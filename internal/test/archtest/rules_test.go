@@ -82,6 +82,25 @@ func TestRules(t *testing.T) {
 		{"path", "mpi/a.go", "package mpi; const p = \"/tmp/x\" //archtest:path the lock file's name is a contract", ""},
 		{"path", "mpi/a_test.go", "package mpi; const p = \"/tmp/x\"", ""},
 
+		{"subsystem", "internal/odd/a/a.go", "package a", "internal/odd is no subsystem"},
+		{"subsystem", "internal/core/a.go", `package core; import _ "gompi/internal/engine"`, ""},
+		{"subsystem", "internal/core/a.go", `package core; import _ "gompi/internal/top"`, "internal/top is a higher subsystem"},
+		{"subsystem", "internal/top/screen/a.go", `package screen`, "internal/top has no doc.go"},
+		{"subsystem", "internal/base/doc.go", "// Package base is.\n//\n// In reading order:\n//\n//\twire  names\npackage base", "lists wire, which is no package"},
+
+		{"docname", "mpi/a.go", "package mpi\n// expose does.\nfunc register() {}", `the comment of register begins with "expose"`},
+		{"docname", "mpi/a.go", "package mpi\n// A Request is.\ntype Request int\n// registers: done.\nfunc (Request) register() {}", ""},
+		{"docname", "mpi/a_test.go", "package mpi\n// expose does.\nfunc register() {}", ""},
+
+		{"language", "mpi/a.go", "package mpi\n// n is the how manyth.\nvar n int", `"manyth" in a comment`},
+		{"language", "mpi/a.go", "package mpi\n// It waits for\n// who does not read.\nvar n int", `"for who" in a comment`},
+		{"language", "mpi/a.go", "package mpi\n// It ends. Who waits gets an error.\nvar n int", "begin with a noun"},
+		{"language", "mpi/a.go", "package mpi\n// Ranks that wait get an error. Who am I?\nvar n int", ""},
+
+		{"packagedoc", "mpi/a.go", "// Package mpi is\n// more than\n// a name.\npackage mpi", ""},
+		{"packagedoc", "mpi/a.go", "// Package mpi is.\npackage mpi", "has 1 lines, at least 3"},
+		{"packagedoc", "mpi/a.go", "// Package other is\n// more than\n// a name.\npackage mpi", "does not begin with"},
+
 		{"doc", "mpi/a.go", "// Package mpi is.\npackage mpi", ""},
 		{"doc", "mpi/a.go", "package mpi", "mpi: want one package comment, found 0"},
 		{"doc", "mpi/a_test.go", "package mpi", ""},

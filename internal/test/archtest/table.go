@@ -21,15 +21,22 @@ type row struct {
 // row names only rows above it, so that arrows point down. A new package gets
 // a row here, in the same change, with as few names as it can do with.
 var layers = []row{
+	// Folders of internal/: their doc.go alone.
+	{pkg: "internal/base", pure: true},
+	{pkg: "internal/host", pure: true},
+	{pkg: "internal/data", pure: true},
+	{pkg: "internal/resize", pure: true},
+	{pkg: "internal/control", pure: true},
+	{pkg: "internal/test", pure: true},
 	// Leaves.
 	{pkg: "internal/base/fault", pure: true},
 	{pkg: "internal/base/wire", pure: true},
 	{pkg: "internal/base/group", may: "internal/base/wire", pure: true},
 	{pkg: "internal/engine/match", may: "internal/base/wire", pure: true},
 	{pkg: "internal/base/topo", pure: true},
-	{pkg: "internal/resize/cost", pure: true},                              // for the module, and for who measures
+	{pkg: "internal/resize/cost", pure: true},                              // for mam, and for benchmarks
 	{pkg: "internal/resize/layout", may: "internal/base/topo", pure: true}, // grids are those of topologies
-	{pkg: "internal/control/spawn", pure: true},                            // for requests, which say how, and the head, which does it
+	{pkg: "internal/control/spawn", pure: true},                            // requests name the way, the head takes it
 	{pkg: "internal/host/mem", pure: true},
 	{pkg: "internal/base/freelist", pure: true},
 	{pkg: "internal/base/list", pure: true},
@@ -37,14 +44,14 @@ var layers = []row{
 	{pkg: "internal/base/credit", pure: true},
 	{pkg: "internal/base/idset", may: "internal/base/wire", pure: true},
 	{pkg: "internal/base/settings", pure: true},
-	{pkg: "transport/tuning", pure: true},                     // for the transport, and for who measures
-	{pkg: "internal/base/version", may: "internal/base/wire"}, // of gompi, in a program
+	{pkg: "transport/tuning", pure: true},                     // for the transport, and for benchmarks
+	{pkg: "internal/base/version", may: "internal/base/wire"}, // the version of gompi in a program
 	{pkg: "internal/base/retry"},
 	{pkg: "internal/host/huge"},
-	{pkg: "internal/host/parallel"},  // for the module: threads for work that is soon over
+	{pkg: "internal/host/parallel"},  // for mam: threads for short work
 	{pkg: "internal/host/cputime"},   // likewise, and for benchmarks
-	{pkg: "internal/host/cachedist"}, // of processors: for rings and boards
-	{pkg: "internal/host/dirty"},     // for the module, and for reading memory that is being written
+	{pkg: "internal/host/cachedist"}, // between processors: for rings and shared-memory collectives
+	{pkg: "internal/host/dirty"},     // for mam: memory that is read while it is written
 	{pkg: "internal/data/dtype", may: "internal/host/mem"},
 	{pkg: "internal/data/buffer", may: "internal/data/dtype internal/host/mem"},
 	{pkg: "internal/data/kernel", may: "internal/data/dtype", pure: true},
@@ -57,13 +64,13 @@ var layers = []row{
 	// Changes of process sets: neither knows the other.
 	{pkg: "internal/control/change", may: "internal/base/wire internal/control/spawn"},
 	{pkg: "internal/control/changepage", pure: true},
-	// What a job says of its scaling: read by who decides, written by programs.
+	// What a job says of its scaling: programs write it, resource managers read it.
 	{pkg: "internal/resize/col", pure: true},
 	// The control plane: neither head nor agent knows the other, nor the client.
 	{pkg: "internal/control/protocol", may: "internal/base/version internal/base/wire internal/control/callreg internal/control/change internal/control/spawn"},
 	{pkg: "internal/control/client", may: "internal/base/version internal/control/protocol internal/control/change internal/base/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control/protocol internal/control/change internal/control/spawn internal/base/wire internal/control/callreg"},
-	// Memory of a host that outlives processes: asked of the agent, mapped by who has it.
+	// Memory of a host that outlives processes: the agent makes it, processes map it.
 	{pkg: "internal/control/hostmem", may: "internal/control/protocol internal/host/segment"},
 	{pkg: "internal/control/head", may: "internal/base/version internal/control/change internal/control/protocol internal/base/group internal/base/idset internal/control/spawn internal/base/wire"},
 	{pkg: "internal/control/agent", may: "internal/control/collmem internal/control/change internal/control/protocol internal/control/changepage internal/base/wire internal/host/segment internal/base/freelist internal/control/callreg"},
@@ -73,6 +80,7 @@ var layers = []row{
 	{pkg: "internal/top", may: "internal/control/protocol internal/control/callreg internal/base/wire"},
 	{pkg: "internal/top/screen", may: "internal/top"},
 	{pkg: "internal/test/archtest"},
+	{pkg: "internal/test/house"},
 	{pkg: "internal/test/testlab"},
 
 	// Algorithms and transports: neither knows the other, nor the engine.
@@ -128,7 +136,7 @@ var layers = []row{
 	{pkg: "internal/launch/spawner", may: "internal/launch internal/host/cpus internal/control/protocol internal/base/wire"},
 	{pkg: "internal/launch/far", may: "internal/launch internal/launch/spawner internal/control/protocol internal/control/link internal/base/wire"},
 	{pkg: "internal/launch/supervisor", may: "internal/launch internal/control/protocol internal/control/callreg internal/base/wire"},
-	// Who decides: without a clock, a socket or a job.
+	// Resource managers decide without a clock, a socket or a job.
 	{pkg: "launcher/rm", may: "internal/resize/col"},
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/resize/col"},
 	// Several jobs share slots: lines travel, and nothing of a job.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenes runs small programs of several ranks in each way in which ranks come to
-// be: as goroutines of a test, on one host and on several, and as processes.
+// Package scenes runs small programs of several ranks (Scene) in each way in which ranks
+// can exist: as goroutines of a test on one host, as goroutines on several pretended hosts,
+// and as processes under gompirun.
 package scenes
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testjob runs jobs whose processes are values in a test process, for
-// the tests of this module: package mpitest is what programs see of it.
+// Package testjob runs jobs whose processes are values in a test process (Job): head,
+// agents and ranks on one pretended host or several. The tests of this module use it;
+// package mpitest is its public face.
 package testjob
 
 import (
@@ -205,7 +206,7 @@ func (j *Job) returned(id wire.ProcID) {
 	}
 }
 
-// RollCall tells who waits for whom.
+// RollCall returns the report of which ranks wait for which others.
 func (j *Job) RollCall() string {
 	ops := ""
 	for _, r := range j.Server.Ops() {

@@ -237,7 +237,8 @@ func (s *ranks) launch(l *server.Launch) error {
 	})
 }
 
-// spawned starts what ranks have spawned. Who returns is finalized at once.
+// spawned starts the processes that ranks have spawned. A rank that returns is finalized
+// at once.
 func (s *ranks) spawned(procs []protocol.StartProc) error {
 	for i := range procs {
 		if sp := &procs[i]; s.program(sp) == nil {

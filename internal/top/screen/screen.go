@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package screen shows the page of package top on a terminal until somebody has seen
-// enough.
+// Package screen shows the page of package top on a terminal (Show) and passes on keys,
+// until the user quits. It is the only package that knows terminals, so that top can be
+// tested without one.
 package screen
 
 import (
