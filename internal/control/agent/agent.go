@@ -204,61 +204,6 @@ func (a *Agent) Hello(token [protocol.TokenBytes]byte, pid int) (serial uint32, 
 	return s.serial, nil
 }
 
-// Frame handles one frame of a process that is connected: what is about this
-// host alone is done here, the rest is the head's, and is passed on. The body is only
-// borrowed, until the Report that follows. An error means that the process broke the
-// protocol.
-func (a *Agent) Frame(serial uint32, f protocol.Frame) (passed bool, err error) {
-	s := a.procs[serial]
-	if err := f.CheckNumber(); err != nil {
-		return false, err
-	}
-	switch f.Kind {
-	case protocol.KindDead:
-		m := protocol.Proc{Kind: f.Kind}
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		if q := a.proc(m.Proc); q != nil {
-			a.acknowledge(s, q)
-		}
-	case protocol.KindCommon:
-		var m protocol.Common
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		a.enterCommon(s, f.ID, &m, string(protocol.CommonKey(f.Body)))
-	case protocol.KindUncommon:
-		var m protocol.Uncommon
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		a.leaveCommon(s, &m)
-	case protocol.KindMemory:
-		var m protocol.Memory
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		a.enterMemory(s, f.ID, &m)
-	case protocol.KindLeaveMemory:
-		var m protocol.LeaveMemory
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		a.leaveMemory(s, m.Name)
-	case protocol.KindWord:
-		var m protocol.Word
-		if err := protocol.Decode(&m, f.Body); err != nil {
-			return false, err
-		}
-		a.swapped(s, &m)
-	default:
-		a.report(s, protocol.Report{Kind: protocol.ReportFrame, Frame: f})
-		return true, nil
-	}
-	return false, nil
-}
-
 // HungUp: the connection of a process has ended. That the process has, too, is
 // for the launcher to say: until then it may touch the memory of others.
 func (a *Agent) HungUp(serial uint32) {

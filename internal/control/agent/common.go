@@ -27,8 +27,9 @@ type question struct {
 	have uint64 // arenas of which p needs no descriptor
 }
 
-// enterCommon gives p the memory that key stands for: that of who asked first.
-func (a *Agent) enterCommon(p *Proc, id uint32, m *protocol.Common, key string) {
+// enterCommon gives p the memory of all who ask for the same. The first of them makes it.
+func (a *Agent) enterCommon(p *Proc, f protocol.Frame, m *protocol.Common) {
+	id, key := f.ID, string(protocol.CommonKey(f.Body))
 	if p.state != protocol.Joined {
 		a.refuse(p, id, protocol.NotIn(a.id(p), p.state))
 		return

@@ -184,7 +184,7 @@ func (a *Agent) leaveAll(p *Proc) {
 		a.leave(p, x)
 	}
 	for name := range p.memories {
-		a.leaveMemory(p, name)
+		a.dropMemory(p, name)
 	}
 }
 

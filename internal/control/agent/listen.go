@@ -364,7 +364,7 @@ func (l *Listener) converse(p *peer) error {
 		}
 		return g
 	default:
-		return &protocolError{fmt.Errorf("first frame has kind %d", f.Kind)}
+		return &protocolError{fmt.Errorf("first frame is %v", f.Kind)}
 	}
 	if !p.settled() {
 		return nil

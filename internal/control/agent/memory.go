@@ -27,7 +27,8 @@ const (
 )
 
 // enterMemory gives p the memory of a name.
-func (a *Agent) enterMemory(p *Proc, id uint32, m *protocol.Memory) {
+func (a *Agent) enterMemory(p *Proc, f protocol.Frame, m *protocol.Memory) {
+	id := f.ID
 	x, err := a.memoryFor(p, m)
 	if err != nil {
 		a.refuse(p, id, err)
@@ -77,8 +78,10 @@ func (a *Agent) memoryFor(p *Proc, m *protocol.Memory) (*memory, error) {
 	return x, nil
 }
 
-// leaveMemory: p does not touch it any more.
-func (a *Agent) leaveMemory(p *Proc, name string) {
+// leaveMemory takes back what p has of the memory of a name.
+func (a *Agent) leaveMemory(p *Proc, m *protocol.LeaveMemory) { a.dropMemory(p, m.Name) }
+
+func (a *Agent) dropMemory(p *Proc, name string) {
 	if _, has := p.memories[name]; !has {
 		return
 	}

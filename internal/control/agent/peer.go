@@ -308,10 +308,10 @@ func (p *peer) read(buf *[]byte, limit int) (protocol.Frame, error) {
 		return protocol.Frame{}, &protocolError{err}
 	}
 	if f.FDs != 0 {
-		return protocol.Frame{}, &protocolError{fmt.Errorf("frame of kind %d has descriptors", f.Kind)}
+		return protocol.Frame{}, &protocolError{fmt.Errorf("%v frame has descriptors", f.Kind)}
 	}
 	if n > limit {
-		return protocol.Frame{}, &protocolError{fmt.Errorf("frame of kind %d has %d bytes, at most %d allowed here", f.Kind, n, limit)}
+		return protocol.Frame{}, &protocolError{fmt.Errorf("%v frame has %d bytes, at most %d allowed here", f.Kind, n, limit)}
 	}
 	if _, err := p.in.Discard(protocol.FrameHead); err != nil {
 		return protocol.Frame{}, err

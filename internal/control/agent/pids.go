@@ -2,6 +2,8 @@
 
 package agent
 
+import "gompi/internal/control/protocol"
+
 // Who was given whose pid. A pair lasts until the one who was given it has let
 // go: by Dead, by Finalize, by its own exit. Until then the other's child stays
 // unreaped, as its pid must not become a stranger's.
@@ -18,10 +20,10 @@ func (a *Agent) givePid(p, q *Proc) {
 	p.knows[q.serial] = struct{}{}
 }
 
-// acknowledge: p does not use the pid of q any more, whose end it was told. An
-// acknowledgement in advance does not count.
-func (a *Agent) acknowledge(p, q *Proc) {
-	if q.over {
+// acknowledge notes that p, which heard of the end of a process, does not use its pid any more.
+// An acknowledgement in advance does not count.
+func (a *Agent) acknowledge(p *Proc, m *protocol.Proc) {
+	if q := a.proc(m.Proc); q != nil && q.over {
 		a.letGo(p, q)
 	}
 }

@@ -155,7 +155,7 @@ func join(conn *socket, in *fdReader, m *protocol.Hello, deadline time.Time) (*p
 			err = fmt.Errorf("no room for the shared segment: this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 		}
 	default:
-		err = fmt.Errorf("answer to hello has kind %d", f.Kind)
+		err = fmt.Errorf("answer to hello is %v", f.Kind)
 	}
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
@@ -219,7 +219,7 @@ func (c *Client) readFrames(in *fdReader) error {
 		case protocol.KindBye:
 			err = protocol.ByeError(f.Body)
 		default:
-			err = fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+			err = f.Kind.Misplaced(protocol.Agent)
 		}
 		protocol.CloseFiles(fds[:]...)
 		if err != nil {

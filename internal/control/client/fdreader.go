@@ -83,7 +83,7 @@ func (d *fdReader) next() (protocol.Frame, [protocol.MostFDs]int, error) {
 		return f, none, nil
 	}
 	if len(d.fds) == 0 {
-		return protocol.Frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.Kind)
+		return protocol.Frame{}, none, fmt.Errorf("%v frame comes without its descriptors", f.Kind)
 	}
 	fds := d.fds[0]
 	d.fds = d.fds[1:]

@@ -20,13 +20,13 @@ func TestRequestsAreComplete(t *testing.T) {
 	for k := range 256 {
 		f := protocol.Frame{Kind: protocol.Kind(k), ID: 1}
 		_, known := requests[f.Kind]
-		if asks := f.CheckNumber() == nil; asks != known {
-			t.Errorf("kind %d: is a request: %v, has a row: %v", k, asks, known)
+		if asks := f.Check(protocol.Process) == nil; asks != known {
+			t.Errorf("%v: is a request: %v, has a row: %v", f.Kind, asks, known)
 		}
 	}
 	for k, r := range requests {
 		if r.waits && r.back != nil || r.back == nil && r.same != nil {
-			t.Errorf("kind %d: %+v", k, r)
+			t.Errorf("%v: %+v", k, r)
 		}
 	}
 }

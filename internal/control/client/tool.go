@@ -192,7 +192,7 @@ func (t *Tool) exchange(m protocol.Message, part func(body []byte) error) error 
 			}
 			return r.Err()
 		default:
-			return fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+			return f.Kind.Misplaced(protocol.Agent)
 		}
 	}
 }

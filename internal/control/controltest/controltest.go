@@ -109,28 +109,12 @@ func Samples(job wire.JobID) []protocol.Message {
 	}
 }
 
-// Blank is an empty message of the same type and kind.
+// Blank returns an empty message of the same type and kind.
 func Blank(m protocol.Message) protocol.Message {
-	n := reflect.New(reflect.TypeOf(m).Elem()).Interface().(protocol.Message)
-	switch m := m.(type) {
-	case *protocol.Empty:
-		n.(*protocol.Empty).Kind = m.Kind
-	case *protocol.Proc:
-		n.(*protocol.Proc).Kind = m.Kind
-	case *protocol.Members:
-		n.(*protocol.Members).Kind = m.Kind
-	case *protocol.Text:
-		n.(*protocol.Text).Kind = m.Kind
-	case *protocol.Ping:
-		n.(*protocol.Ping).Kind = m.Kind
-	case *protocol.Abroad:
-		n.(*protocol.Abroad).Kind = m.Kind
-	case *protocol.Op:
-		n.(*protocol.Op).Kind = m.Kind
-	case *protocol.Set:
-		n.(*protocol.Set).Kind = m.Kind
+	if n := protocol.KindOf(m).New(); reflect.TypeOf(n) == reflect.TypeOf(m) {
+		return n
 	}
-	return n
+	return reflect.New(reflect.TypeOf(m).Elem()).Interface().(protocol.Message) // a body of a reply
 }
 
 // OverWire makes of a message what arrives of it on another machine.

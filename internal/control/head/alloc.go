@@ -69,6 +69,9 @@ func (h *Head) beginAt(s *spawn) {
 	h.beginProcs(s)
 }
 
+// giveBackProcs takes a GiveBack of p.
+func (h *Head) giveBackProcs(p *proc, m *protocol.GiveBack) { h.giveBack(p, m.Members) }
+
 // giveBack: p needs nothing more of these.
 func (h *Head) giveBack(p *proc, m wire.Members) {
 	for _, id := range m.All() {
@@ -109,7 +112,8 @@ func (h *Head) returnPlaces() {
 }
 
 // end answers when a process has ended that p has started.
-func (h *Head) end(p *proc, f *protocol.Frame, id wire.ProcID) error {
+func (h *Head) end(p *proc, f *protocol.Frame, m *protocol.Proc) error {
+	id := m.Proc
 	q := h.proc(id)
 	if q == nil || q.owner != p {
 		h.refuse(p, f.ID, protocol.NotFound("a process %v that process %v has started", id, p.id))
@@ -277,7 +281,7 @@ func (h *Head) stopAttach(a *attach) {
 }
 
 // kin answers a process that others have started, when they have attached it.
-func (h *Head) kin(p *proc, f *protocol.Frame) error {
+func (h *Head) kin(p *proc, f *protocol.Frame, _ *protocol.Empty) error {
 	if p.kin != nil {
 		h.answer(p, f.ID, p.kin)
 		return nil

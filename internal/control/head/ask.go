@@ -14,7 +14,11 @@ import (
 // What processes ask and say of operations.
 
 // await answers when an operation is so far.
-func (h *Head) await(p *proc, f *protocol.Frame, number uint32, until change.State) error {
+func (h *Head) await(p *proc, f *protocol.Frame, m *protocol.Await) error {
+	return h.awaitOp(p, f, m.Op, m.Until)
+}
+
+func (h *Head) awaitOp(p *proc, f *protocol.Frame, number uint32, until change.State) error {
 	o := h.ops[number]
 	switch {
 	case o == nil || !h.concerns(o, p):
@@ -52,7 +56,8 @@ func (h *Head) isMember(set uint32, p *proc) bool {
 }
 
 // withdraw answers a Withdraw, when it is known what it came to.
-func (h *Head) withdraw(p *proc, f *protocol.Frame, number uint32) error {
+func (h *Head) withdraw(p *proc, f *protocol.Frame, m *protocol.Op) error {
+	number := m.Op
 	o := h.ops[number]
 	if o == nil || o.by != p {
 		h.refuse(p, f.ID, protocol.NotFound("operation %d of process %v", number, p.id))
@@ -60,7 +65,7 @@ func (h *Head) withdraw(p *proc, f *protocol.Frame, number uint32) error {
 	}
 	_ = h.book.Cancel(h.now(), number) // what came of it is what the state says
 	h.settle()
-	return h.await(p, f, number, change.Adopting)
+	return h.awaitOp(p, f, number, change.Adopting)
 }
 
 // undecided: p makes communicators over a set of an operation, and is told how that
@@ -127,13 +132,14 @@ func (h *Head) provide(p *proc, id uint32, m *protocol.Provide) {
 	h.answer(p, id, nil)
 }
 
-// opOf handles what is said of an operation, one way.
-func (h *Head) opOf(p *proc, kind protocol.Kind, number uint32) {
+// aboutOp handles what p says of an operation, one way.
+func (h *Head) aboutOp(p *proc, m *protocol.Op) {
+	number := m.Op
 	o := h.ops[number]
 	if o == nil || p.state != protocol.Joined || !h.concerns(o, p) {
 		return
 	}
-	switch kind {
+	switch m.Kind {
 	case protocol.KindForget:
 		if o.by == p {
 			h.forgo(o)

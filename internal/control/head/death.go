@@ -230,9 +230,10 @@ func (p *proc) end() *protocol.Event {
 	return &protocol.Event{Kind: protocol.EvGone, Proc: p.id, Text: p.how}
 }
 
-// ping: p asks q whether it takes part in the job, or answers. Of a q that does
-// not, p is told otherwise.
-func (h *Head) ping(p, q *proc, k protocol.Kind, id uint64) {
+// ping passes on the question of p whether another process takes part in the job, or its
+// answer. Of a process that does not, p hears otherwise.
+func (h *Head) ping(p *proc, m *protocol.Ping) {
+	q, k, id := h.proc(m.Proc), m.Kind, m.ID
 	switch {
 	case q == nil || q.state > protocol.Joined:
 	case q.via != nil && k == protocol.KindPong:

@@ -17,9 +17,9 @@ type fence struct {
 	arrived map[uint32]*wait
 }
 
-// enterFence lets p arrive. The frame is the encoding of m.
-func (h *Head) enterFence(p *proc, frame *protocol.Frame, m wire.Members) error {
-	id, key := frame.ID, string(frame.Body)
+// enterFence lets p arrive at the fence of these members. The body of the frame is the key.
+func (h *Head) enterFence(p *proc, frame *protocol.Frame, list *protocol.Members) error {
+	id, key, m := frame.ID, string(frame.Body), list.Members
 	if err := h.known(m); err != nil {
 		h.refuse(p, id, err)
 		return nil

@@ -211,7 +211,8 @@ func (h *Head) pagesLost(host uint32) {
 
 // unfollow: p follows the changes of a set no more, or of what became of it by
 // changes that p was not handed.
-func (h *Head) unfollow(p *proc, set uint32) {
+func (h *Head) unfollow(p *proc, m *protocol.Set) {
+	set := m.Number
 	if a := h.asked[set]; a != nil && a.procs[p.id.Serial] == p {
 		h.unask(a, p)
 		return

@@ -280,7 +280,7 @@ func (h *Head) Take(host uint32, r *protocol.Report) {
 	case protocol.ReportHello:
 		h.hello(p)
 	case protocol.ReportFrame:
-		if err := h.frame(p, r.Frame); err != nil {
+		if err := h.frame(p, &r.Frame); err != nil {
 			h.order(p, protocol.Order{Kind: protocol.OrderShut, Text: protocol.ProtocolBroken(err)})
 		}
 	case protocol.ReportHungUp:

@@ -25,7 +25,8 @@ func (h *Head) setMain(number uint32) {
 
 // declareMain: p says which set the main one is, of those that it is in or holds. One of a
 // change that is not decided becomes it when that is committed. Who says it last wins.
-func (h *Head) declareMain(p *proc, id uint32, number uint32) {
+func (h *Head) declareMain(p *proc, id uint32, m *protocol.Set) {
+	number := m.Number
 	t, err := h.standing(number)
 	switch {
 	case err != nil:

@@ -163,9 +163,9 @@ func (h *Head) mayKnow(p *proc, n *naming) bool {
 // maxNewsBytes bounds the names in one answer.
 const maxNewsBytes = 1 << 20
 
-// newsSince is what p has not heard.
-func (h *Head) newsSince(p *proc, since uint64) *protocol.NewsBody {
-	i := h.newsAt(since + 1)
+// newsSince returns the sets that have become known since a point of the job's history.
+func (h *Head) newsSince(p *proc, m *protocol.News) (*protocol.NewsBody, error) {
+	i := h.newsAt(m.Since + 1)
 	b := &protocol.NewsBody{Next: h.lastNews}
 	size := 0
 	for ; i < len(h.news); i++ {
@@ -179,7 +179,7 @@ func (h *Head) newsSince(p *proc, since uint64) *protocol.NewsBody {
 		}
 		b.Sets = append(b.Sets, protocol.SetName{Number: n.number, Name: n.name})
 	}
-	return b
+	return b, nil
 }
 
 // firstSets makes the sets that the first world begins with: it is the main set, and

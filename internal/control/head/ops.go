@@ -3,6 +3,7 @@
 package head
 
 import (
+	"bytes"
 	"time"
 
 	"gompi/internal/base/wire"
@@ -114,6 +115,13 @@ func (h *Head) carryOut(e *change.Effect) {
 			h.unhold(s)
 		}
 	}
+}
+
+// submitFor takes an operation that p asks for. A refusal is an answer, too.
+func (h *Head) submitFor(p *proc, m *protocol.Submit) (*protocol.OpBody, error) {
+	m.COL = bytes.Clone(m.COL)
+	_, body := h.submit(p, m)
+	return body, nil
 }
 
 // submit takes an operation that a process has asked for; nil: a tool. The answer

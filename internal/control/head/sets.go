@@ -90,7 +90,17 @@ func (h *Head) noSets() error {
 	return protocol.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet)
 }
 
-// define is newSet of members that somebody has chosen.
+// defineFor makes a set of members that p has chosen, and lets p hold it.
+func (h *Head) defineFor(p *proc, m *protocol.Members) (*protocol.SetBody, error) {
+	s, err := h.define(m.Members)
+	if err != nil {
+		return nil, err
+	}
+	h.give(p, s.Number)
+	return &protocol.SetBody{S: s}, nil
+}
+
+// define is newSet of members that a process has chosen.
 func (h *Head) define(m wire.Members) (wire.Set, error) {
 	if err := h.known(m); err != nil {
 		return wire.Set{}, err
@@ -173,6 +183,9 @@ func (h *Head) give(p *proc, number uint32) {
 	h.hold(number)
 }
 
+// releaseSet takes a Release of p.
+func (h *Head) releaseSet(p *proc, m *protocol.Release) { h.release(p, m.Number, m.Had) }
+
 // release ends one give. What p does not hold is not its own to release.
 func (h *Head) release(p *proc, number uint32, had protocol.Had) {
 	if t := h.sets[number]; t != nil && had != (protocol.Had{}) && p.state == protocol.Joined && t.members.Index(p.id) >= 0 {
@@ -222,8 +235,18 @@ func (h *Head) alias(uri string, number uint32) wire.Set {
 	return wire.Set{URI: uri, Number: number, Members: t.members, Hosts: t.hosts}
 }
 
-// lookup finds a set for p, who is joined and so holds its own ones.
-func (h *Head) lookup(p *proc, uri string) (wire.Set, error) {
+// lookup describes the set with a name, and lets p hold it.
+func (h *Head) lookup(p *proc, m *protocol.Text) (*protocol.DescribeBody, error) {
+	s, err := h.setNamed(p, m.Text)
+	if err != nil {
+		return nil, err
+	}
+	h.give(p, s.Number)
+	return h.describe(p, s), nil
+}
+
+// setNamed finds the set that a name means to p, which has joined and so holds its own sets.
+func (h *Head) setNamed(p *proc, uri string) (wire.Set, error) {
 	switch {
 	case strings.EqualFold(uri, protocol.WorldURI):
 		return h.found(protocol.WorldURI, p.world)
@@ -290,7 +313,15 @@ func (h *Head) standing(number uint32) (*set, error) {
 	return t, err
 }
 
-// describe is what p is told of a living set under one of its names.
+// describeSet describes the set with a number.
+func (h *Head) describeSet(p *proc, m *protocol.Set) (*protocol.DescribeBody, error) {
+	if _, err := h.living(m.Number); err != nil {
+		return nil, err
+	}
+	return h.describe(p, h.set(m.Number)), nil
+}
+
+// describe says what p may know of a living set, under one of its names.
 func (h *Head) describe(p *proc, s wire.Set) *protocol.DescribeBody {
 	t := h.sets[s.Number]
 	b := &protocol.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Op: t.op, Had: t.had[p.id.Serial]}

@@ -3,6 +3,7 @@
 package head
 
 import (
+	"bytes"
 	"slices"
 
 	"gompi/internal/control/protocol"
@@ -51,8 +52,7 @@ func (t *set) theStore() *setStore {
 	return t.store
 }
 
-// setPut stores a value in a set, and wakes who waits for it. The value is the
-// state's from now on.
+// setPut stores a value in a set, and answers the requests that wait for it.
 func (h *Head) setPut(p *proc, id uint32, m *protocol.SetPut) {
 	t, err := h.living(m.Set)
 	if err == nil && m.Put.Key == "" {
@@ -62,7 +62,7 @@ func (h *Head) setPut(p *proc, id uint32, m *protocol.SetPut) {
 		h.refuse(p, id, err)
 		return
 	}
-	key, val := m.Put.Key, m.Put.Val
+	key, val := m.Put.Key, bytes.Clone(m.Put.Val)
 	s := t.theStore()
 	size := entryBytes + len(key) + len(val)
 	if old, ok := s.vals[key]; ok {

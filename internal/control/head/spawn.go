@@ -397,9 +397,10 @@ func (h *Head) forsakeSpawn(s *spawn) {
 
 // forsake: p, one of those to whom a set was given together, has no communicator with its
 // members, nor have the others, who cannot know of it. Children are not needed then.
-func (h *Head) forsake(p *proc, number uint32) {
+func (h *Head) forsake(p *proc, m *protocol.Set) {
+	number := m.Number
 	t := h.sets[number]
-	if t == nil || t.shared.Index(p.id) < 0 {
+	if p.state != protocol.Joined || t == nil || t.shared.Index(p.id) < 0 {
 		return
 	}
 	shared := t.shared

@@ -2,7 +2,11 @@
 
 package head
 
-import "gompi/internal/control/protocol"
+import (
+	"bytes"
+
+	"gompi/internal/control/protocol"
+)
 
 // maxStore bounds the keys and values of a job together, in bytes, with what is kept for
 // collective calls of them; an entry of a table counts as entryBytes beside what it holds.
@@ -15,9 +19,9 @@ func noStore(bytes int) error {
 	return protocol.Refused("store would hold %d bytes, at most %d allowed", bytes, maxStore)
 }
 
-// put stores a value, which the state owns from now on, and wakes who waits
-// for it.
-func (h *Head) put(p *proc, id uint32, key string, val []byte) {
+// put stores a value, and answers the requests that wait for it.
+func (h *Head) put(p *proc, id uint32, m *protocol.Put) {
+	key, val := m.Key, bytes.Clone(m.Val)
 	if key == "" {
 		h.refuse(p, id, protocol.Refused("empty key"))
 		return
@@ -40,7 +44,8 @@ func (h *Head) put(p *proc, id uint32, key string, val []byte) {
 }
 
 // remove deletes a key.
-func (h *Head) remove(p *proc, id uint32, key string) {
+func (h *Head) remove(p *proc, id uint32, m *protocol.Text) {
+	key := m.Text
 	val, ok := h.store[key]
 	if !ok {
 		h.refuse(p, id, protocol.NotFound("key %q", key))
@@ -51,13 +56,14 @@ func (h *Head) remove(p *proc, id uint32, key string) {
 	h.answer(p, id, nil)
 }
 
-func (h *Head) get(p *proc, f *protocol.Frame, key string, block bool) error {
-	id := f.ID
+// get answers with a value; a blocking request waits until there is one.
+func (h *Head) get(p *proc, f *protocol.Frame, m *protocol.Get) error {
+	id, key := f.ID, m.Key
 	val, ok := h.store[key]
 	switch {
 	case ok:
 		h.answer(p, id, &protocol.ValueBody{Val: val})
-	case !block || key == "":
+	case !m.Wait || key == "":
 		h.refuse(p, id, protocol.NotFound("key %q", key))
 	case h.ending != "":
 		h.refuse(p, id, protocol.Ending(h.ending))

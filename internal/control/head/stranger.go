@@ -97,7 +97,8 @@ func (h *Head) tellAddrs(nb *Neighbor, p *proc) {
 }
 
 // abroad: p, which has met a group of another job, asks for the secret.
-func (h *Head) abroad(p *proc, id uint32, job wire.JobID) {
+func (h *Head) abroad(p *proc, id uint32, m *protocol.Abroad) {
+	job := m.Job
 	nb := h.neighborOf(job)
 	if nb == nil || !nb.up {
 		h.refuse(p, id, protocol.NotFound("job %016x, of which processes were met: it is gone", uint64(job)))
@@ -110,7 +111,8 @@ func (h *Head) abroad(p *proc, id uint32, job wire.JobID) {
 }
 
 // reached: processes of another job can reach p.
-func (h *Head) reached(p *proc, job wire.JobID) {
+func (h *Head) reached(p *proc, m *protocol.Abroad) {
+	job := m.Job
 	if p.state != protocol.Joined || !slices.Contains(p.abroad, job) {
 		return
 	}

@@ -36,11 +36,10 @@ const spareBytes = 64 << 10
 // ErrClosed: Close was called.
 var ErrClosed = errors.New("link is closed")
 
-// Link is one end. Its methods may be called from any goroutine; Handle and OnEnd
-// only before Run.
+// Link is one end. Its methods may be called from any goroutine; On and OnEnd only before Run.
 type Link struct {
 	conn net.Conn
-	take map[protocol.Kind]func(body []byte) error
+	take map[protocol.Kind]func(f *protocol.Frame) error
 	ends []func(why error)
 
 	mu      sync.Mutex
@@ -57,15 +56,25 @@ type Link struct {
 
 // New makes an end of a connection, which it owns. The caller must Run it.
 func New(conn net.Conn) *Link {
-	l := &Link{conn: conn, take: map[protocol.Kind]func([]byte) error{}, written: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	l := &Link{conn: conn, take: map[protocol.Kind]func(*protocol.Frame) error{}, written: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 	l.cond.L = &l.mu
 	return l
 }
 
-// Handle says who takes the frames of a kind, one at a time on the reader's
-// goroutine. The body is only lent. An error means that the other end broke the
-// protocol, and ends the link, as does a frame of a kind that nobody takes.
-func (l *Link) Handle(kind protocol.Kind, take func(body []byte) error) { l.take[kind] = take }
+// On registers the handler of a type of message. It is called for one message at a time, on the
+// reader's goroutine. The message may keep parts of the frame's body, which is valid only until
+// the handler returns. An error means that the other end broke the protocol, and ends the link,
+// as does a message that has no handler.
+func On[M protocol.Message](l *Link, handle func(M) error) {
+	var none M
+	l.take[protocol.KindOf(none)] = func(f *protocol.Frame) error {
+		m, err := f.Message()
+		if err != nil {
+			return err
+		}
+		return handle(m.(M))
+	}
+}
 
 // OnEnd has f called, after the last frame, when the link has ended: with io.EOF
 // where the other end has closed it, with ErrClosed where this one has.
@@ -224,9 +233,9 @@ func (l *Link) converse() error {
 		take := l.take[f.Kind]
 		switch {
 		case take == nil:
-			return broken(fmt.Errorf("frame of kind %d does not belong here", f.Kind))
+			return broken(fmt.Errorf("%v frame does not belong here", f.Kind))
 		case f.FDs != 0 || f.ID != 0:
-			return broken(fmt.Errorf("frame of kind %d has %d descriptors and the request number %d", f.Kind, f.FDs, f.ID))
+			return broken(fmt.Errorf("%v frame has %d descriptors and the request number %d", f.Kind, f.FDs, f.ID))
 		}
 		if cap(buf) < n || cap(buf) > spareBytes && n < spareBytes {
 			buf = make([]byte, max(n, 512))
@@ -237,7 +246,8 @@ func (l *Link) converse() error {
 			}
 			return err
 		}
-		if err := take(buf[:n]); err != nil {
+		f.Body = buf[:n]
+		if err := take(&f); err != nil {
 			return broken(err)
 		}
 	}

@@ -55,7 +55,7 @@ func Decode(m Message, body []byte) error {
 	d := dec{b: body}
 	m.get(&d)
 	if err := d.end(); err != nil {
-		return fmt.Errorf("frame of kind %d: %w", m.kind(), err)
+		return fmt.Errorf("%v: %w", m.kind(), err)
 	}
 	return nil
 }

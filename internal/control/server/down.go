@@ -51,13 +51,7 @@ func (s *Server) reach(hosts []*link.Link) {
 			continue
 		}
 		host := uint32(i)
-		l.Handle(protocol.KindReport, func(body []byte) error {
-			var r protocol.Report
-			if err := protocol.Decode(&r, body); err != nil {
-				return err
-			}
-			return s.heard(host, &r)
-		})
+		link.On(l, func(r *protocol.Report) error { return s.heard(host, r) })
 		l.OnEnd(func(why error) { s.hostLost(host, why) })
 	}
 }

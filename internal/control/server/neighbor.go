@@ -85,7 +85,7 @@ func greetOver(conn net.Conn, greet, answer *protocol.Greet) error {
 	case protocol.KindBye:
 		return protocol.ByeError(body)
 	}
-	return fmt.Errorf("a greeting is answered by a frame of kind %d", f.Kind)
+	return fmt.Errorf("answer to greeting is %v", f.Kind)
 }
 
 // greeted is the other end of call.
@@ -115,11 +115,8 @@ func (s *Server) greeted(conn net.Conn, m *protocol.Greet) {
 func (s *Server) join(nb *head.Neighbor, conn net.Conn) {
 	l := link.New(conn)
 	s.abroad[nb] = l
-	l.Handle(protocol.KindNeighbor, func(body []byte) (err error) {
-		var m protocol.Neighbor
-		if err = protocol.Decode(&m, body); err == nil {
-			s.step(func() { err = s.head.Heard(nb, &m) })
-		}
+	link.On(l, func(m *protocol.Neighbor) (err error) {
+		s.step(func() { err = s.head.Heard(nb, m) })
 		return err
 	})
 	l.OnEnd(func(why error) {

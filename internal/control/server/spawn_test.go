@@ -169,3 +169,24 @@ func TestForsake(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSpawnTooLong holds that a spawn whose command lines are too long for a frame is refused, and
+// that the connection lives on.
+func TestSpawnTooLong(t *testing.T) {
+	r := newRig(t, 1, nil)
+	a := r.join(0)
+	for _, words := range []int{5, 6} {
+		argv := make([]string, words)
+		for i := range argv {
+			argv[i] = strings.Repeat("x", 900<<10)
+		}
+		m := &protocol.Spawn{Parts: []protocol.SpawnPart{{N: 1, Argv: argv}}}
+		if _, err := a.SpawnAll(bg, m); !errors.Is(err, protocol.ErrRefused) {
+			t.Errorf("%d words of 900 KiB: %v", words, err)
+		}
+		if err := a.Ask(bg, m, &protocol.SpawnBody{}); !errors.Is(err, protocol.ErrTooMany) {
+			t.Errorf("%d words of 900 KiB, unchecked: %v", words, err)
+		}
+		a.settle()
+	}
+}

@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -98,26 +97,40 @@ func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
 	}
 }
 
-// askedBy decodes what a tool asks.
-func askedBy(f protocol.Frame) (m protocol.Message, err error) {
-	switch f.Kind {
-	case protocol.KindList, protocol.KindOps, protocol.KindSets, protocol.KindUsed:
-		m = &protocol.Empty{Kind: f.Kind}
-	case protocol.KindCollect:
-		m = &protocol.Collect{}
-	case protocol.KindResize:
-		m = &protocol.Resize{}
-	case protocol.KindBreak:
-		m = &protocol.Op{Kind: f.Kind}
-	default:
-		return nil, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
-	}
-	return m, protocol.Decode(m, f.Body)
+// toolHandler answers a request of a tool, but for the reply that ends the answer: an error
+// makes that a refusal. part sends one part, and is false if nobody listens any more.
+type toolHandler func(s *Server, m protocol.Message, part func(protocol.Message) bool) error
+
+// toolHandlers is the handler of each kind that a tool sends.
+var toolHandlers = [256]toolHandler{
+	protocol.KindList:    onTool((*Server).sendProcesses),
+	protocol.KindUsed:    onTool((*Server).sendUsed),
+	protocol.KindCollect: onTool((*Server).sendStacks),
+	protocol.KindOps:     onTool((*Server).sendOps),
+	protocol.KindSets:    onTool((*Server).sendSets),
+	protocol.KindResize:  onTool((*Server).Resize),
+	protocol.KindBreak:   onTool((*Server).breakOp),
 }
 
-// tool answers one request of a tool: it has one question at a time.
+// onTool makes a handler of a method.
+func onTool[M protocol.Message](do func(*Server, M, func(protocol.Message) bool) error) toolHandler {
+	return func(s *Server, m protocol.Message, part func(protocol.Message) bool) error {
+		return do(s, m.(M), part)
+	}
+}
+
+// toolRequest checks and decodes a frame of a tool.
+func toolRequest(f *protocol.Frame) (protocol.Message, error) {
+	if err := f.Check(protocol.Gompictl); err != nil {
+		return nil, err
+	}
+	return f.Message()
+}
+
+// tool answers a request of a tool, which has one at a time. An error means that the tool broke
+// the protocol.
 func (s *Server) tool(f protocol.Frame, tell func(frame []byte) bool) error {
-	m, err := askedBy(f)
+	m, err := toolRequest(&f)
 	if err != nil {
 		return err
 	}
@@ -130,45 +143,59 @@ func (s *Server) tool(f protocol.Frame, tell func(frame []byte) bool) error {
 		}
 		return tell(frame)
 	}
-	switch m := m.(type) {
-	case *protocol.Collect:
-		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
-		list, told := s.stacks(ctx)
-		cancel()
-		tellAll(part, list)
-		told()
-	case *protocol.Resize:
-		err = s.Resize(m, part)
-	case *protocol.Op:
-		err = s.Break(m.Op, part)
-	case *protocol.Empty:
-		switch f.Kind {
-		case protocol.KindList:
-			var list []protocol.StackReport
-			for _, in := range append(s.Snapshot(), s.Spares()...) {
-				list = append(list, protocol.StackReport{ProcInfo: in})
-			}
-			tellAll(part, list)
-		case protocol.KindUsed:
-			ctx, cancel := context.WithTimeout(context.Background(), lookWait)
-			list := s.Used(ctx)
-			cancel()
-			for _, in := range s.Spares() {
-				list = append(list, protocol.StackReport{ProcInfo: in})
-			}
-			tellAll(part, list)
-		case protocol.KindOps:
-			tellAll(part, s.Ops())
-		case protocol.KindSets:
-			tellAll(part, listOf(s, s.head.Sets))
-		}
-	}
 	end := &protocol.Reply{}
+	err = toolHandlers[f.Kind](s, m, part)
 	if err = cmp.Or(err, long); err != nil {
 		end = protocol.Failure(err)
 	}
 	part(end)
 	return nil
+}
+
+// sendProcesses sends all processes that the job ever had. Spares are the last.
+func (s *Server) sendProcesses(_ *protocol.Empty, part func(protocol.Message) bool) error {
+	sendAll(part, reports(append(s.Snapshot(), s.Spares()...)))
+	return nil
+}
+
+// sendUsed sends what each process uses. Spares are the last.
+func (s *Server) sendUsed(_ *protocol.Empty, part func(protocol.Message) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+	defer cancel()
+	sendAll(part, append(s.Used(ctx), reports(s.Spares())...))
+	return nil
+}
+
+// reports makes reports that say nothing but how far processes are.
+func reports(infos []protocol.ProcInfo) (list []protocol.StackReport) {
+	for _, in := range infos {
+		list = append(list, protocol.StackReport{ProcInfo: in})
+	}
+	return list
+}
+
+// sendStacks collects the stacks of all processes, and sends them.
+func (s *Server) sendStacks(m *protocol.Collect, part func(protocol.Message) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
+	list, told := s.stacks(ctx)
+	cancel()
+	sendAll(part, list)
+	told()
+	return nil
+}
+
+func (s *Server) sendOps(_ *protocol.Empty, part func(protocol.Message) bool) error {
+	sendAll(part, s.Ops())
+	return nil
+}
+
+func (s *Server) sendSets(_ *protocol.Empty, part func(protocol.Message) bool) error {
+	sendAll(part, listOf(s, s.head.Sets))
+	return nil
+}
+
+func (s *Server) breakOp(m *protocol.Op, part func(protocol.Message) bool) error {
+	return s.Break(m.Op, part)
 }
 
 // listOf asks the head.
@@ -178,8 +205,8 @@ func listOf[T any](s *Server, f func() []T) []T {
 	return f()
 }
 
-// tellAll tells a tool all of a list, and keeps nothing of what is told.
-func tellAll[T any, P interface {
+// sendAll sends all of a list to a tool, and keeps nothing of what is sent.
+func sendAll[T any, P interface {
 	*T
 	protocol.Message
 }](part func(protocol.Message) bool, list []T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +110,36 @@ func TestTool(t *testing.T) {
 	cancel()
 	if err := stop(); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestToolHandlers holds that each kind that a tool sends has a handler for its type, and that no
+// other is taken.
+func TestToolHandlers(t *testing.T) {
+	asked := map[protocol.Kind]bool{}
+	for _, k := range protocol.Kinds(protocol.Gompictl, protocol.Head) {
+		asked[k] = true
+	}
+	for k := range 256 {
+		if kind := protocol.Kind(k); (toolHandlers[k] != nil) != asked[kind] {
+			t.Errorf("%v: a tool may send it: %v, it has a handler: %v", kind, asked[kind], toolHandlers[k] != nil)
+		}
+	}
+	r := newRig(t, 1, nil)
+	r.join(0)
+	for _, m := range controltest.Samples(7) {
+		f := protocol.Frame{Kind: protocol.KindOf(m), ID: 5, Body: protocol.Encode(m)}
+		var last protocol.Frame
+		err := r.tool(f, func(frame []byte) bool {
+			var err error
+			last, _, err = protocol.ParseHead(frame)
+			return err == nil
+		})
+		switch {
+		case asked[f.Kind] && (err != nil || last.Kind != protocol.KindReply || last.ID != f.ID):
+			t.Errorf("%v: %v, the last frame is %v %d", f.Kind, err, last.Kind, last.ID)
+		case !asked[f.Kind] && (err == nil || !strings.Contains(err.Error(), "does not belong here")):
+			t.Errorf("%v: %v", f.Kind, err)
+		}
 	}
 }

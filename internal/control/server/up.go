@@ -20,14 +20,10 @@ type upLink struct {
 // obey connects an agent with its head.
 func (s *Server) obey(l *link.Link) {
 	s.up = upLink{link: l, tools: map[uint32]chan []byte{}}
-	l.Handle(protocol.KindOrder, func(body []byte) error {
-		var o protocol.Order
-		if err := protocol.Decode(&o, body); err != nil {
-			return err
-		}
+	link.On(l, func(o *protocol.Order) error {
 		o.Frame = bytes.Clone(o.Frame) // it may wait in a queue
 		o.Page.Body = bytes.Clone(o.Page.Body)
-		s.ordered(&o)
+		s.ordered(o)
 		return nil
 	})
 	l.OnEnd(func(error) { s.headLost() })
@@ -77,7 +73,7 @@ func (s *Server) tellCalls(id uint32) {
 
 // askHead passes on what a tool asks, and the answer.
 func (s *Server) askHead(f protocol.Frame, tell func(frame []byte) bool) error {
-	if _, err := askedBy(f); err != nil {
+	if _, err := toolRequest(&f); err != nil {
 		return err
 	}
 	pieces := make(chan []byte, 1)

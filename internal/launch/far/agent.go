@@ -41,7 +41,7 @@ func NewAgent(l *link.Link) *Agent {
 	for i := range a.outs {
 		a.outs[i] = newOutlet(l, uint8(i+1))
 	}
-	l.Handle(protocol.KindErrand, a.errand)
+	link.On(l, a.errand)
 	l.OnEnd(func(error) {
 		for _, o := range a.outs {
 			o.end()
@@ -95,11 +95,7 @@ func (a *Agent) Run() (inOrder bool) {
 }
 
 // errand takes what the head wants, on the link's goroutine.
-func (a *Agent) errand(body []byte) error {
-	var m protocol.Errand
-	if err := protocol.Decode(&m, body); err != nil {
-		return err
-	}
+func (a *Agent) errand(m *protocol.Errand) error {
 	s := unix.Signal(m.Signal)
 	switch m.Kind {
 	case doStart:

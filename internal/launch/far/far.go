@@ -98,7 +98,7 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 		return nil, err
 	}
 	if f.Kind != protocol.KindErrand || f.FDs != 0 {
-		return nil, fmt.Errorf("first frame has kind %d", f.Kind)
+		return nil, fmt.Errorf("first frame is %v", f.Kind)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {

@@ -71,7 +71,7 @@ func (o *Output) close() {
 func NewHost(l *link.Link, out *Output, in *Input, tell func(launch.Event)) *Host {
 	out.hosts.Add(1)
 	h := &Host{link: l, tell: tell, outs: out, input: in}
-	l.Handle(protocol.KindSeen, h.seen)
+	link.On(l, h.seen)
 	l.OnEnd(h.ended)
 	return h
 }
@@ -177,11 +177,7 @@ func (h *Host) Close() {
 }
 
 // seen takes what the agent says.
-func (h *Host) seen(body []byte) error {
-	var m protocol.Seen
-	if err := protocol.Decode(&m, body); err != nil {
-		return err
-	}
+func (h *Host) seen(m *protocol.Seen) error {
 	switch m.Kind {
 	case seenOutput:
 		if m.Stream != 1 && m.Stream != 2 {
@@ -212,7 +208,7 @@ func (h *Host) seen(body []byte) error {
 			h.tell(launch.Event{Kind: launch.EvDrained})
 		}()
 	default:
-		ev, err := eventOf(&m)
+		ev, err := eventOf(m)
 		if err != nil {
 			return err
 		}
