@@ -4,7 +4,7 @@
 // one host and their agent share, on which they agree without messages on the
 // iteration at which all adopt a change, on which of their queries first shows it,
 // and on whether it holds. It is memory and protocol: it waits for nobody, sends
-// nothing and asks no clock. See docs/design/026-process-sets.md.
+// nothing and asks no clock. See docs/design/032-agreement.md.
 //
 // Whatever a member reads here another process may have written. A page that is
 // scribbled on can make a change fail, or be adopted at different iterations, of

@@ -11,7 +11,7 @@ import (
 )
 
 // What processes, and tools in their name, say of operations that change process
-// sets: docs/design/026-process-sets.md.
+// sets: docs/design/034-head-records.md.
 
 // Limits of operations.
 const (
