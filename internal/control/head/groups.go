@@ -13,7 +13,7 @@ import (
 // Newcomers of an operation start in groups, one a host, where its request has a spawn
 // strategy. Places are reserved and bound for all of them at once. A group starts when
 // those are up that are to be before it: when all of their processes have joined.
-// docs/design/030-malleability-module.md
+// docs/design/035-methods-and-strategies.md
 
 // Start is newcomers that the head's owner must start now: a group of a Launch that
 // Begin has taken. Started must follow.

@@ -2,7 +2,7 @@
 
 // Package spawn says where newcomers start, in which groups, in which order and by whom,
 // and how groups find each other: the spawn strategies of MaM as pure functions.
-// docs/design/030-malleability-module.md
+// docs/design/035-methods-and-strategies.md
 package spawn
 
 import "fmt"
