@@ -95,9 +95,9 @@ bench-peers: ## the same loops in gompi, Open MPI and MPICH, with ratios: ARGS=-
 	$(GO) run ./bench/peers $(ARGS)
 
 .PHONY: bench-near
-bench-near: ## two ranks whose processors share a cache, and such that do not, beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there, into docs/performance.md
+bench-near: ## two ranks whose processors share a cache, and such that do not, beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there, into docs/results/near-and-far.md
 	$(GO) run ./bench/peers --jobs latency-shm-2,echo-shm-2,bw-shm-2,bibw-shm-2,latency-tcp-2,barrier-shm-2,bcast-shm-2,reduce-shm-2,allreduce-shm-2,allgather-shm-2,alltoallv-shm-2 \
-		--rounds 5 --msec 50 --until-both 30m --doc docs/performance.md $(ARGS) $(FURTHER_PEERS)
+		--rounds 5 --msec 50 --until-both 30m --doc docs/results/near-and-far.md $(ARGS) $(FURTHER_PEERS)
 
 .PHONY: bench-redist
 bench-redist: build ## redistribution between 1, 2, 4 and 8 ranks, into bin/redist.json; goes on where it was interrupted
@@ -116,8 +116,8 @@ bench-redist-peers: ## redistribution beside Open MPI and MPICH, with PEERS_LAB'
 	$(GO) run ./bench/peers --jobs redist --rounds 3 --json bin/redist-peers.json $(ARGS) $(FURTHER_PEERS)
 
 .PHONY: docs-redist
-docs-redist: build ## the tables of docs/redistribution.md from what bench-redist, -large and -peers have written
-	bin/gompibench redist --tables --doc docs/redistribution.md $(wildcard bin/redist.json bin/redist-large.json bin/redist-peers.json)
+docs-redist: build ## the tables of docs/results/redistribution.md from what bench-redist, -large and -peers have written
+	bin/gompibench redist --tables --doc docs/results/redistribution.md $(wildcard bin/redist.json bin/redist-large.json bin/redist-peers.json)
 
 .PHONY: house
 house: ## draw the packages and their imports into docs/house.svg

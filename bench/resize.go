@@ -115,7 +115,7 @@ type resizer struct {
 
 // Resize measures changes of the number of ranks: a job iterates (10 ms of work and a
 // Barrier), rank 0 asks in every tenth iteration for more or fewer ranks, and all adopt
-// that by Check and Commit; docs/performance.md has what is timed. It is collective over
+// that by Check and Commit; docs/results/resize.md has what is timed. It is collective over
 // world and over those who come, which call it as their first; emit is called on rank 0,
 // and its error ends the run there. A rank that goes gets sessions.ErrLeaving. Errors:
 // options that cannot be, a change that does not happen, those of communication.

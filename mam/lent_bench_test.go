@@ -16,7 +16,7 @@ import (
 
 // BenchmarkVariable: 256 MiB of variable data on two ranks that become four, of which one per
 // cent of the pages is written in the last iteration before the commit: how long the longest
-// rank takes to move data at the commit. docs/performance.md.
+// rank takes to move data at the commit. docs/results/resize.md.
 func BenchmarkVariable(b *testing.B) {
 	const bytes = 256 << 20
 	for _, c := range []struct {

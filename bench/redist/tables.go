@@ -117,7 +117,7 @@ func blocking(v Variant) bool { return v.Strategy == mam.Blocking }
 func thread(v Variant) bool   { return v.Strategy == mam.Thread }
 func others(v Variant) bool   { return !blocking(v) && !thread(v) }
 
-// Tables writes what results say as tables in Markdown, as docs/redistribution.md has them:
+// Tables writes what results say as tables in Markdown, as docs/results/redistribution.md has them:
 // the study's figures, then the comparison with peers, if there are any; for each size of
 // the data. Of several results of the same thing the median counts.
 func Tables(w io.Writer, rs []report.Result) error {

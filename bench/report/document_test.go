@@ -12,8 +12,8 @@ import (
 // one likes.
 func TestTablesIntoDocument(t *testing.T) {
 	for path, command := range map[string]string{
-		"../../docs/redistribution.md": "gompibench redist --tables",
-		"../../docs/performance.md":    "make bench-near",
+		"../../docs/results/redistribution.md": "gompibench redist --tables",
+		"../../docs/results/near-and-far.md":   "make bench-near",
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {

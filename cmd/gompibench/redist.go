@@ -46,7 +46,7 @@ func (c *redistCommand) flags() *pflag.FlagSet {
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")
 	f.IntSliceVar(&c.pairs, "pairs", nil, "instead of --from and --to: all ordered pairs of these numbers, `N1,N2,...`, with the time left")
 	f.StringVar(&c.into, "into", "redist.json", "`FILE` to which --pairs appends results; what it has is not measured again")
-	f.BoolVar(&c.tables, "tables", false, "measure nothing: write the tables of docs/redistribution.md, from results in FILE...")
+	f.BoolVar(&c.tables, "tables", false, "measure nothing: write the tables of docs/results/redistribution.md, from results in FILE...")
 	f.StringVar(&c.doc, "doc", "", "with --tables: into this `FILE`, in place of what stands there between the lines that say so")
 	return f
 }

@@ -18,7 +18,7 @@ import (
 
 // Tracker has the kernel note which memory of this process is written: by asynchronous
 // write-protection of userfaultfd, and the scan of page tables that goes with it, Linux
-// 6.7. The first write to a page of a memory that is armed costs a fault (docs/performance.md);
+// 6.7. The first write to a page of a memory that is armed costs a fault (docs/results/resize.md);
 // a huge page is split by it. Safe for all goroutines.
 type Tracker struct {
 	uffd, pagemap int

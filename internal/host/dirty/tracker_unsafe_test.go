@@ -377,7 +377,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// What it costs: docs/performance.md.
+// What it costs: docs/results/resize.md.
 func BenchmarkTracker(b *testing.B) {
 	const n = 256 << 20
 	k := tracker(b)
