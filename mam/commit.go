@@ -134,7 +134,7 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		return NotStarted, err
 	}
 	var missing *LostError
-	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale) || errors.Is(err, errMissed)) {
+	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, errStale) || errors.Is(err, errMissed)) {
 		committed, asked := c.Decided(m.ctx)
 		if asked != nil || committed {
 			return NotStarted, errors.Join(err, asked)

@@ -70,13 +70,13 @@ func (a *adoption) meetAll() (*mpi.Comm, error) {
 	if g, err = g.Incl(living); err != nil {
 		return nil, err
 	}
-	for _, name := range a.c.Joining {
-		j, err := s.Group(name)
-		if err != nil {
-			return nil, err
-		}
-		g = g.Union(j)
+	// The Result has the sources that stay, and the newcomers behind them. As it is an output
+	// of the change a roll-back revokes the communicator, also where nobody comes.
+	result, err := s.Group(a.c.Result)
+	if err != nil {
+		return nil, err
 	}
+	g = g.Union(result)
 	ctx := a.m.ctx
 	if a.early != nil {
 		ctx = a.early

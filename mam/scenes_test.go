@@ -52,6 +52,7 @@ var programs = []scenes.Scene{
 	{Name: "setters", Ranks: 2, Run: setters},
 	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
+	{Name: "parted", Ranks: 4, Run: parted, Dies: 1},
 	{Name: "lives", Ranks: 3, Run: lives(mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, []int{5, 2, 4, 1}, func(*mam.Module) {})},
 	{Name: "livescol", Ranks: 2, Run: lives(mam.Config{Method: mam.COL, Strategy: mam.WaitDrains}, []int{4, 1}, func(*mam.Module) {})},
 	{Name: "liveson", Ranks: 3, Run: livesOn, Dies: 1},

@@ -14,7 +14,8 @@ type User struct {
 	Role   Role // Continue, NewRank or Leaver
 	// Comm has all sources, in their order, and the newcomers behind them; of those that
 	// stay only, if nobody leaves, which is the same. What is begun in it is finished in it, in the
-	// same call of the function.
+	// same call of the function. A change that is rolled back revokes it: calls in it then fail
+	// with ErrRevoked and ErrRolledBack.
 	Comm *mpi.Comm
 	// Sources and Targets are the ranks in Comm of the sources, and of the ranks that there
 	// are to be, each by its rank there; -1 is a source that has died. They are the

@@ -102,6 +102,40 @@ func phases(wait mam.Completion) func(context.Context, *mpi.Comm) error {
 	}
 }
 
+// parted: a leaver dies in the user phase of a change by which nobody comes. That ends the
+// collectives of the others, but not the receive of one that waits for a rank which lives: the
+// roll-back ends it.
+func parted(ctx context.Context, world *mpi.Comm) error {
+	calls := 0
+	user := func(u *mam.User) error {
+		calls++
+		switch u.Comm.Rank() {
+		case 1:
+			_, _, err := mpi.RecvOne[int](u.Comm, 2, 0)
+			if !errors.Is(err, mpi.ErrRevoked) || !errors.Is(err, mpi.ErrRolledBack) {
+				return fmt.Errorf("a receive in a change that is rolled back: %w", err)
+			}
+			return err
+		case 3:
+			scenes.Die(ctx)
+		}
+		return u.Comm.Barrier()
+	}
+	m, _, err := mam.Init(ctx, world, mam.Config{Method: mam.P2P, Strategy: mam.Blocking}, user)
+	if err != nil {
+		return err
+	}
+	defer m.Finalize()
+	if err := m.SetTarget(2); err != nil {
+		return err
+	}
+	state, err := m.Checkpoint(mam.Wait)
+	if state != mam.NotStarted || err != nil || calls != 1 {
+		return fmt.Errorf("%v after %d calls of the user function: %w", state, calls, err)
+	}
+	return m.Finalize()
+}
+
 // killed: a newcomer dies in the user phase. The change is rolled back, all data is what
 // it was, and the next changes come.
 func killed(config mam.Config) func(context.Context, *mpi.Comm) error {
