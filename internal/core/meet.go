@@ -5,6 +5,7 @@ package core
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gompi/internal/base/fault"
@@ -96,6 +97,9 @@ func (a *Agreed) lentBy(c *Comm, b *engine.MeetArgs, own uint32, f *fault.Fault)
 // meet makes the members agree on the first of n consecutive context ids.
 func (p *Process) meet(b *engine.MeetArgs, n uint32) (Agreed, *fault.Fault) {
 	gaveUp := b.User != nil && b.User.Err() != nil
+	if gaveUp {
+		errors.As(context.Cause(b.User), &b.Undone)
+	}
 	if b.Members.At(0) == p.Self && !gaveUp {
 		b.Context = wire.ContextID{Creator: p.Self, Serial: p.NewSerials(n)}
 		if b.Far {

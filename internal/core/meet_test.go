@@ -115,6 +115,27 @@ func TestLentInVain(t *testing.T) {
 	}
 }
 
+// The first process may hear before the others that the change of their sets was rolled back:
+// they learn of it from its message.
+func TestMeetUndone(t *testing.T) {
+	const op = 7
+	world := worldOf(t, 3)
+	gone, cancel := context.WithCancelCause(context.Background())
+	cancel(fault.Undone(op))
+	each(world, func(c *Comm) {
+		user := gone
+		if c.Rank > 0 {
+			user = nil
+		}
+		_, f := c.Proc.Meet(opTest, user, c.Groups(), "undone")
+		if c.Rank > 0 {
+			wants(t, f, fault.RolledBack, fault.Undone(op).Error())
+		} else if f == nil || f.Err != error(fault.Undone(op)) {
+			t.Errorf("the first has met: %v", f)
+		}
+	})
+}
+
 // What is merged lies in the memory of both groups, if the first of that is the first
 // of it; else nothing of that memory is lost.
 func TestMergedInMemoryOfBoth(t *testing.T) {

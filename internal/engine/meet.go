@@ -31,8 +31,10 @@ type MeetArgs struct {
 	Op      fault.Call
 	Members wire.Members // who meets, the same on all; Self is one of them
 	Key     []byte       // for what, the same on all
-	// Context is what member 0 tells. Serial 0: it gives up.
+	// Context is what member 0 tells. Serial 0: it gives up, because of Undone; 0: for another
+	// reason.
 	Context wire.ContextID
+	Undone  fault.Undone
 	// Block is the place of a block that member 0 offers (Offer), 0: none. Meet
 	// stores there what it told.
 	Block uint32
@@ -62,11 +64,19 @@ func (e *Engine) Meet(a *MeetArgs) (wire.ContextID, *fault.Fault) {
 		}
 		e.meetTell(c, a.Op, text)
 		if a.Context.Serial == 0 {
-			return a.Context, &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
+			return a.Context, gaveUp(a.Undone)
 		}
 		return a.Context, nil
 	}
 	return e.meetWait(c, a, text)
+}
+
+// gaveUp is the fault of a meeting that member 0 has given up.
+func gaveUp(why fault.Undone) *fault.Fault {
+	if why != 0 {
+		return &fault.Fault{Class: fault.RolledBack, Peer: -1, Err: why}
+	}
+	return &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
 }
 
 func (e *Engine) meetContext(a *MeetArgs, text []byte) (*Context, error) {
@@ -83,16 +93,22 @@ func contextAt(b []byte) wire.ContextID {
 	}
 }
 
-// meetHead is the length of what stands in front of its message: the context
-// id, and the place of a block.
-const meetHead = 20
+// What stands in front of its message.
+const (
+	meetBlock = 16 // behind the context id: the place of a block; of serial 0 the change that was rolled back
+	meetHead  = 20 // the length of both
+)
 
 func meetText(a *MeetArgs) []byte {
 	var b []byte
 	b = binary.LittleEndian.AppendUint64(b, uint64(a.Context.Creator.Job))
 	b = binary.LittleEndian.AppendUint32(b, a.Context.Creator.Serial)
 	b = binary.LittleEndian.AppendUint32(b, a.Context.Serial)
-	b = binary.LittleEndian.AppendUint32(b, a.Block)
+	if a.Context.Serial == 0 {
+		b = binary.LittleEndian.AppendUint32(b, uint32(a.Undone))
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, a.Block)
+	}
 	b = wire.AppendMembers(b, a.Members)
 	return append(b, a.Key...)
 }
@@ -153,9 +169,9 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 	case n < int64(len(text)) || !a.Far && n > int64(len(text)) || !bytes.Equal(got[meetHead:len(text)], text[meetHead:]):
 		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
-		f = &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
+		f = gaveUp(fault.Undone(binary.LittleEndian.Uint32(got[meetBlock:])))
 	default:
-		a.Block = binary.LittleEndian.Uint32(got[16:])
+		a.Block = binary.LittleEndian.Uint32(got[meetBlock:])
 		if a.Far {
 			var err error
 			if a.Hosts, _, err = wire.ReadHosts(got[len(text):n], a.Members.Len(), MaxHostRuns); err != nil {
