@@ -75,8 +75,11 @@ func (w *Window) meet(op fault.Call, err error) (ends bool, _ error) {
 	if op == opFree && x.heard == 0 {
 		flags = final
 	}
-	if errors.Is(err, mpi.ErrProcFailed) {
+	switch {
+	case errors.Is(err, mpi.ErrProcFailed):
 		flags |= bereft
+	case errors.Is(err, mpi.ErrRevoked):
+		flags |= revoked
 	}
 	w.giveUp(op, flags)
 	return flags&final != 0, err

@@ -35,6 +35,37 @@ func TestToldOfNoDeath(t *testing.T) {
 	})
 }
 
+// A rank that finds in a word that another has given up a revoked window learns of the
+// revocation, whichever of the two comes first.
+func TestToldOfRevoke(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		for revoker := range w.Size() {
+			win, err := Allocate[int64](w, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fence := func() {
+				if err := win.Fence(0); !errors.Is(err, mpi.ErrRevoked) {
+					t.Errorf("rank %d has revoked: %v", revoker, err)
+				}
+			}
+			if w.Rank() == revoker {
+				win.Revoke()
+				fence()
+			}
+			if err := w.Barrier(); err != nil {
+				t.Fatal(err)
+			}
+			if w.Rank() != revoker {
+				fence()
+			}
+			if err := win.Free(); !errors.Is(err, mpi.ErrRevoked) {
+				t.Errorf("rank %d has revoked: Free: %v", revoker, err)
+			}
+		}
+	})
+}
+
 // A rank that asks for a process that never was is told so, and stays in the
 // job.
 func TestFateOfNobody(t *testing.T) {

@@ -28,7 +28,8 @@ type words struct {
 // some counts ahead when the word is read:
 //
 //	bits 0..46   the count
-//	bits 47..59  how many in a row were given up
+//	bits 47..58  how many in a row were given up
+//	bit 59       revoked: because the window was revoked
 //	bit 60       final: the writer takes part in none that follows
 //	bit 61       before: the count itself was not given up, those before it were
 //	bit 62       bereft: because a process has failed
@@ -38,10 +39,11 @@ const (
 	bereft  = 1 << 62
 	before  = 1 << 61
 	final   = 1 << 60
+	revoked = 1 << 59
 
 	countMask = 1<<47 - 1
 	runShift  = 47
-	maxRun    = 1<<13 - 1
+	maxRun    = 1<<12 - 1
 )
 
 // gaveUp is the word of one whose last run counts up to n were given up.
@@ -104,10 +106,19 @@ func (p *pending) told(v uint64) *fault.Fault {
 	return &fault.Fault{Class: fault.Aborted, Peer: int32(p.rank0 + p.n - 1)}
 }
 
-// learn is the fault of a wait. What another tells of a death counts when this
-// process has heard of it, which may be later.
+// learn is the fault of a wait. What another tells of a death, or of a revocation, counts when
+// this process has heard of it, which may be later.
 func (w *Window) learn(p *pending, f *fault.Fault) *fault.Fault {
-	if f != nil && p.heard&bereft != 0 {
+	if f == nil {
+		return nil
+	}
+	if p.heard&revoked != 0 {
+		return w.core.engine.Await(&engine.Await{
+			Op: p.Op, Ctx: w.core.ctx, Rank: f.Peer, User: w.user,
+			Ready: func() (bool, *fault.Fault) { return false, nil },
+		})
+	}
+	if p.heard&bereft != 0 {
 		if death := w.core.engine.LearnFailure(w.core.ctx, p.Op, w.user); death != nil {
 			return death
 		}
