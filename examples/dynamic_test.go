@@ -223,6 +223,10 @@ func TestClientServerOfTwoJobs(t *testing.T) {
 	if n := strings.Count(r.Stdout, ": 20 answers, 0 servers lost\n"); r.Status != 0 || n != 3 {
 		t.Fatalf("status %d, %d of 3 clients\n%s%s", r.Status, n, r.Stdout, r.Stderr)
 	}
+	// Patience ends within Connect.
+	if r := mpitest.Exec(t, 1, []string{path, "--port", m[1], "--patience", "1ns"}); r.Status != 1 || !strings.Contains(r.Stderr, "no server is at gompi-port:") {
+		t.Errorf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
+	}
 	ended := make(chan mpitest.Result, 1)
 	go func() {
 		ended <- mpitest.Exec(t, 1, []string{path, "--port", m[1], "--requests", "1000000", "--pause", "1ms", "--patience", "200ms"})

@@ -67,9 +67,10 @@ func (c *client) run(ctx context.Context, requests, numbers int, pause time.Dura
 // connect looks for a server and connects to it, again and again: it may come later, and
 // one that is found may be gone before it answers.
 func (c *client) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	limited, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	self := c.process.Self().WithContext(ctx)
+	self := c.process.Self().WithContext(limited)
+	var why error // why the last server that it tried was not there
 	for {
 		port, err := c.port, error(nil)
 		if port == "" {
@@ -78,15 +79,20 @@ func (c *client) connect(ctx context.Context) error {
 		if err == nil {
 			c.server, err = self.Connect(port, 0)
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			fmt.Printf("client %d: is connected\n", os.Getpid())
-		}
-		if err == nil || !gone(err) {
+			return nil
+		case gone(err):
+			why = err
+		case !errors.Is(err, mpi.ErrCancelled) || ctx.Err() != nil:
 			return err
+		case why == nil: // patience ended within the first try
+			why = err
 		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("no server is at %s: %w", cmp.Or(c.port, c.name), err)
+		case <-limited.Done():
+			return fmt.Errorf("no server is at %s: %w", cmp.Or(c.port, c.name), why)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
