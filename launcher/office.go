@@ -5,7 +5,6 @@ package launcher
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +39,9 @@ const (
 	lineWait  = 10 * time.Second
 )
 
+// bindWait is how long a socket may be there that does not listen before it counts as left.
+const bindWait = 100 * time.Millisecond
+
 // secretEnd is the name of the secret's file behind that of the socket, and secretBytes its
 // length: digits and a line's end.
 const (
@@ -58,41 +59,79 @@ func newOffice(path string) (*office, error) {
 	if err := o.vacate(); err != nil {
 		return nil, err
 	}
-	// The socket reserves the name: the secret is made after it and removed before it.
-	var err error
-	if o.socket, err = listenAlone(path); err != nil {
+	// The socket reserves the name: the secret is made after it and removed before it. The
+	// socket listens when the secret is there: a program that has connected can read it.
+	fd, err := bindAlone(path)
+	if err != nil {
 		return nil, err
 	}
-	if err := o.hand(); err != nil {
-		o.socket.Close()
+	defer unix.Close(fd)
+	if err = o.hand(); err == nil {
+		if o.socket, err = listen(fd); err == nil {
+			return o, nil
+		}
+		_ = removeIfThere(path + secretEnd)
+	}
+	_ = removeIfThere(path)
+	return nil, err
+}
+
+// bindAlone makes a socket that is this user's alone from the beginning: the kernel gives
+// the file the mode of the socket. The kernel refuses connections until the socket listens.
+func bindAlone(path string) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	if err = unix.Fchmod(fd, 0o600); err == nil {
+		err = unix.Bind(fd, &unix.SockaddrUnix{Name: path})
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, &os.PathError{Op: "bind", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// listen takes connections at a bound socket, of which it keeps a copy. The listener removes
+// the file when it is closed.
+func listen(fd int) (net.Listener, error) {
+	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+		return nil, os.NewSyscallError("listen", err)
+	}
+	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	f := os.NewFile(uintptr(again), "")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
 		return nil, err
 	}
-	return o, nil
+	l.(*net.UnixListener).SetUnlinkOnClose(true)
+	return l, nil
 }
 
-// listenAlone makes a socket that is this user's alone from the beginning: the kernel gives
-// the file the mode of the socket.
-func listenAlone(path string) (net.Listener, error) {
-	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		var failed error
-		err := raw.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), 0o600) })
-		return errors.Join(err, failed)
-	}}
-	return c.Listen(context.Background(), "unix", path)
-}
-
-// hand writes the secret into its file.
+// hand writes the secret into its file, which has all of it as soon as it is there.
 func (o *office) hand() error {
 	if err := removeSecret(o.path + secretEnd); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(o.path+secretEnd, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	begun := o.path + secretEnd + ".new"
+	if err := removeSecret(begun); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(begun, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(f, o.secret)
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(f.Name())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(begun, o.path+secretEnd)
+	}
+	if err != nil {
+		_ = os.Remove(begun)
 	}
 	return err
 }
@@ -108,14 +147,18 @@ func (o *office) vacate() error {
 	case st.Mode().Type() != os.ModeSocket:
 		return fmt.Errorf("%s is there, and is no socket", o.path)
 	}
-	c, err := net.Dial("unix", o.path)
-	if err == nil {
-		c.Close()
-		return fmt.Errorf("%s: another gompirun listens there", o.path)
-	} else if !errors.Is(err, unix.ECONNREFUSED) {
-		return err
+	// One that is just being made does not listen yet.
+	for until := time.Now().Add(bindWait); ; time.Sleep(bindWait / 20) {
+		c, err := net.Dial("unix", o.path)
+		if err == nil {
+			c.Close()
+			return fmt.Errorf("%s: another gompirun listens there", o.path)
+		} else if !errors.Is(err, unix.ECONNREFUSED) {
+			return err
+		} else if time.Now().After(until) {
+			return removeIfThere(o.path)
+		}
 	}
-	return removeIfThere(o.path)
 }
 
 // removeSecret removes the secret that a gompirun that was killed has left, and no other

@@ -3,9 +3,11 @@
 package launcher
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,5 +58,62 @@ func TestOfficeLeftovers(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is left")
+	}
+}
+
+// A program that has connected can read the secret, and a file of the secret has all of it.
+func TestOfficeSecretIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manager")
+	for range 200 {
+		var over atomic.Bool
+		seen := make(chan string, 1)
+		go func() {
+			c, err := net.Dial("unix", path)
+			for err != nil && !over.Load() {
+				if half, err := os.ReadFile(path + secretEnd); err == nil && len(half) != secretBytes {
+					seen <- string(half)
+					return
+				}
+				c, err = net.Dial("unix", path)
+			}
+			secret, _ := os.ReadFile(path + secretEnd)
+			if err == nil {
+				c.Close()
+			}
+			seen <- string(secret)
+		}()
+		o, err := newOffice(path)
+		over.Store(true)
+		secret := <-seen
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.close()
+		if strings.TrimSpace(secret) != o.secret {
+			t.Fatalf("the secret is %q when the socket takes connections, want %q", secret, o.secret)
+		}
+	}
+}
+
+// A socket that is bound and does not listen yet is not taken away.
+func TestOfficeBegins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manager")
+	fd, err := bindAlone(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	second := make(chan error, 1)
+	go func() {
+		_, err := newOffice(path)
+		second <- err
+	}()
+	l, err := listen(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := <-second; err == nil || !strings.Contains(err.Error(), "another gompirun") {
+		t.Errorf("two have the socket: %v", err)
 	}
 }

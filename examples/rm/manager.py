@@ -21,10 +21,11 @@ class Job:
     """The connection with a gompirun."""
 
     def __init__(self, path):
-        with open(path + ".secret") as f:
-            secret = f.read().strip()
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
+        # gompirun listens when the secret is there.
+        with open(path + ".secret") as f:
+            secret = f.read().strip()
         self.lines = self.socket.makefile("r")
         self.say(version=1, secret=secret)
         self.id = self.size = None
