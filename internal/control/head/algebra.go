@@ -25,7 +25,7 @@ func (h *Head) algebra(p *proc, m *protocol.Algebra) (*protocol.SetsBody, error)
 			return nil, err
 		}
 		if op != 0 && t.op != 0 && t.op != op {
-			return nil, protocol.Refused("sets of two changes that are not decided")
+			return nil, errTwoChanges()
 		}
 		op = max(op, t.op)
 		in = append(in, t.members)

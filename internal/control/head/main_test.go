@@ -4,8 +4,11 @@ package head
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"gompi/internal/base/group"
+	"gompi/internal/base/wire"
 	"gompi/internal/control/change"
 	"gompi/internal/control/protocol"
 )
@@ -62,7 +65,15 @@ func TestMainSetOfUndecided(t *testing.T) {
 		}
 		return sets.Sets[0].Number
 	}
+	defined := func(w *world, b *protocol.OpBody) uint32 {
+		var set protocol.SetBody
+		if err := w.got(1, &protocol.Members{Kind: protocol.KindDefine, Members: w.h.sets[b.Outputs[0].Result].members}, &set); err != nil {
+			t.Fatal(err)
+		}
+		return set.S.Number
+	}
 	for what, of := range map[string]func(w *world, b *protocol.OpBody) uint32{
+		"a set of its members": defined,
 		"its result":           func(_ *world, b *protocol.OpBody) uint32 { return b.Outputs[0].Result },
 		"the set of newcomers": func(_ *world, b *protocol.OpBody) uint32 { return b.Outputs[0].Joining[0] },
 		"what was made of it":  union,
@@ -180,6 +191,30 @@ func TestUndoneSetMakesNone(t *testing.T) {
 	if !errors.Is(err, protocol.ErrSetGone) || len(w.h.ofOp) > 0 {
 		t.Errorf("a union with newcomers of a change that was rolled back: %v, %v", err, w.h.ofOp)
 	}
+}
+
+// A set of newcomers of two changes that are not decided could go with one of them and not
+// with the other: there is none.
+func TestDefineSetOfTwoChanges(t *testing.T) {
+	w := watching(t, 1, 2)
+	var both []wire.Members
+	for serial := uint32(1); serial <= 2; serial++ {
+		self := w.h.bySerial(serial).self
+		w.ask(w.procs[serial], &protocol.Follow{Set: self, Options: protocol.Options{Step: 1, Lookahead: 1}})
+		b := w.taken(serial, change.Request{Kind: change.Grow, In: []uint32{self}, Join: []int{1}})
+		both = append(both, w.h.sets[b.Outputs[0].Joining[0]].members)
+	}
+	err := w.got(1, &protocol.Members{Kind: protocol.KindDefine, Members: group.Union(both[0], both[1])}, nil)
+	if !errors.Is(err, protocol.ErrRefused) || !strings.Contains(err.Error(), "two changes") {
+		t.Errorf("a set of newcomers of two changes: %v", err)
+	}
+	for _, m := range both {
+		if err := w.got(2, &protocol.Members{Kind: protocol.KindDefine, Members: m}, nil); err != nil {
+			t.Errorf("a set of newcomers of one change: %v", err)
+		}
+	}
+	w.consistent()
+	w.finish()
 }
 
 // A change of a set that was made of outputs of another one, which is not decided, waits for

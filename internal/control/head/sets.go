@@ -90,11 +90,30 @@ func (h *Head) noSets() error {
 	return protocol.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet)
 }
 
-// defineFor makes a set of members that p has chosen, and lets p hold it.
+// defineFor makes a set of members that p has chosen, and lets p hold it. A set with
+// newcomers of a change that is not decided comes or goes with that change.
 func (h *Head) defineFor(p *proc, m *protocol.Members) (*protocol.SetBody, error) {
+	if err := h.known(m.Members); err != nil {
+		return nil, err
+	}
+	var o *op
+	for _, id := range m.Members.All() {
+		q := h.proc(id)
+		if q == nil || q.comes == nil {
+			continue
+		}
+		if o != nil && q.comes != o {
+			return nil, errTwoChanges()
+		}
+		o = q.comes
+	}
 	s, err := h.define(m.Members)
 	if err != nil {
 		return nil, err
+	}
+	if o != nil {
+		h.ofChange(s.Number, o.number)
+		h.book.Derived(s.Number, o.number)
 	}
 	h.give(p, s.Number)
 	return &protocol.SetBody{S: s}, nil
@@ -116,6 +135,8 @@ func (h *Head) define(m wire.Members) (wire.Set, error) {
 	}
 	return h.newSet(m), nil
 }
+
+func errTwoChanges() error { return protocol.Refused("sets of two changes that are not decided") }
 
 // set is a living set under its own name.
 func (h *Head) set(number uint32) wire.Set {
