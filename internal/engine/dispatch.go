@@ -21,8 +21,12 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		e.arriveEager(p, &env, ev.Payload)
 	case kindRTS:
 		e.arriveRTS(p, &env, ev.Payload)
-	case kindAck, kindRefuse, kindCancelOK, kindCancelNo:
+	case kindAck, kindRefuse:
 		if err := e.answer(p, env); err != nil {
+			e.protocol(p, err)
+		}
+	case kindCancelOK, kindCancelNo:
+		if err := e.recallAnswered(p, env); err != nil {
 			e.protocol(p, err)
 		}
 	case kindPull:

@@ -213,7 +213,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 // endPeer fails what hangs on the connection to a peer.
 func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	p.state, p.down = peerDown, f
-	p.box, p.full, p.slow, p.ctl = nil, false, false, nil
+	p.box, p.full, p.slow, p.ctl, p.recalls = nil, false, false, nil, nil
 	e.cutStreams(p)
 	e.dropFrames(p)
 	e.failQueue(p, f)

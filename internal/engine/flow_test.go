@@ -229,3 +229,42 @@ func TestOrderUnderRefusal(t *testing.T) {
 		}
 	}
 }
+
+// An answer to Cancel that comes when the send has ended, and its request is another one with
+// the same number in messages, is not taken for an answer about that one.
+func TestLateRecallAnswer(t *testing.T) {
+	var v *valve
+	ns, _ := testJobOf(t, 2, nil, func(i int, c *Config) {
+		if i == 1 {
+			v = throughValve(c, 1)
+		}
+	})
+	first := ns[0].isend(1, 1, []byte("first"), Synchronous)
+	within(t, "arrival", func() bool { return ns[1].iprobe() })
+	ns[0].Cancel(first) // the receiver hears of it when the valve is open
+	recv := ns[1].irecv(0, 1, make([]byte, 5))
+	if o := soon(t, "send", func() Outcome { return ns[0].Wait(first) }); o.Status.Cancelled || o.Status.Fault != nil {
+		t.Fatalf("the message was matched: %+v", o.Status)
+	}
+	ns[0].mu.Lock()
+	for range 255 {
+		ns[0].freeRequest(ns[0].newRequest(reqDone))
+	}
+	ns[0].mu.Unlock()
+	second := ns[0].isend(1, 1, []byte("second"), Synchronous)
+	if a, b := first.req.index<<8|first.gen&0xff, second.req.wireID(); a != b {
+		t.Fatalf("the second has number %#x, the first had %#x", b, a)
+	}
+	ns[0].Cancel(second)
+	v.open()
+	if o := soon(t, "send", func() Outcome { return ns[0].Wait(second) }); !o.Status.Cancelled || o.Status.Fault != nil {
+		t.Errorf("the second message: %+v", o.Status)
+	}
+	soon(t, "receive", func() Outcome { return ns[1].Wait(recv) })
+	if f := soon(t, "send", func() *fault.Fault { return ns[0].send(1, 2, nil) }); f != nil {
+		t.Errorf("the connection: %v", f)
+	}
+	recv = ns[1].irecv(0, 2, nil)
+	soon(t, "receive", func() Outcome { return ns[1].Wait(recv) })
+	books(t, ns)
+}

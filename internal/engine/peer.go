@@ -63,6 +63,10 @@ type Peer struct {
 	// stalled are earlier sends than those of the same communicator in sends.
 	stalled sendQueue
 
+	// recalls are sends of which Cancel was sent to the peer, in the order in which it
+	// answers. The send may have ended since.
+	recalls []Handle
+
 	out streamList // sends that the peer has pulled, oldest first
 	in  streamList // receives that have pulled
 

@@ -243,9 +243,7 @@ func (sd *sends) bulkDone(r *Request, n int64, err error) {
 func (sd *sends) answer(p *Peer, env envelope) error {
 	r := sd.reqs.pool.byWireID(env.aux, p)
 	if r == nil {
-		// The send may have ended meanwhile by a failure or a cancellation
-		// that crossed the answer.
-		return nil
+		return nil // the send has failed meanwhile
 	}
 	switch env.kind {
 	case kindAck:
@@ -261,10 +259,30 @@ func (sd *sends) answer(p *Peer, env envelope) error {
 		sd.withdrawOffer(r)
 		r.pend &^= pendCancel
 		sd.reqs.sendLeft(r, pendBulk)
-	case kindCancelOK:
-		if r.pend&pendCancel == 0 {
-			return fmt.Errorf("%w: withdrawal that was not asked for", transport.ErrProtocol)
-		}
+	}
+	return nil
+}
+
+// recallAnswered handles what the receiver says about a send that was to be withdrawn. The
+// message may have been matched before the receiver heard of that. The send has then ended, and its
+// number in messages may be that of a later one: only the order of the answers tells which
+// send is meant.
+func (sd *sends) recallAnswered(p *Peer, env envelope) error {
+	if len(p.recalls) == 0 || p.recalls[0].req.index != env.aux>>8 || p.recalls[0].gen&0xff != env.aux&0xff {
+		return fmt.Errorf("%w: withdrawal that was not asked for", transport.ErrProtocol)
+	}
+	h := p.recalls[0]
+	if p.recalls = p.recalls[1:]; len(p.recalls) == 0 {
+		p.recalls = nil
+	}
+	r := h.req
+	switch {
+	case !h.live():
+	case env.kind == kindCancelNo:
+		sd.reqs.sendLeft(r, pendCancel)
+	case r.pend&pendCancel == 0:
+		return fmt.Errorf("%w: withdrawal of a message that was matched", transport.ErrProtocol)
+	default:
 		if r.pend&pendBulk != 0 {
 			sd.withdrawOffer(r)
 		}
@@ -273,8 +291,6 @@ func (sd *sends) answer(p *Peer, env envelope) error {
 		if r.pend == 0 {
 			sd.reqs.complete(r)
 		}
-	case kindCancelNo:
-		sd.reqs.sendLeft(r, pendCancel)
 	}
 	return nil
 }
@@ -295,6 +311,7 @@ func (sd *sends) cancelSend(r *Request, why *fault.Fault) {
 	}
 	if r.pend&(pendAck|pendBulk) != 0 {
 		r.pend |= pendCancel
+		r.peer.recalls = append(r.peer.recalls, Handle{r, r.gen})
 		sd.net.control(r.peer, r.posted.Key, kindCancel, r.flags, r.wireID())
 	}
 }
