@@ -5,6 +5,7 @@ package change
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -55,8 +56,8 @@ type Owner interface {
 	// who leaves and who stays, 0 or more who join; result: there is a set of those in the
 	// end.
 	Tells(in []uint32, leave, stay []wire.ProcID, join int, result bool) error
-	// Starts says why there can never be newcomers.
-	Starts() error
+	// Starts says why there can never be such newcomers, all at once.
+	Starts(wants []Want) error
 	// Terms are what who follows these sets wants of each change of them.
 	Terms(sets []uint32) Terms
 }
@@ -216,6 +217,9 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := b.possible(o); err != nil {
 		return 0, err
 	}
+	if err := b.turnedDown(o); err != nil {
+		return 0, err
+	}
 	// Nothing is known against it, so what it is in place of may go.
 	superseded := !r.NoQueue && b.supersede(o)
 	if len(b.queue) >= maxQueue {
@@ -246,12 +250,14 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 // possible says why an operation can never be granted as things are.
 func (b *Book) possible(o *op) error {
 	join, members := 0, 0
+	var wants []Want
 	for _, r := range o.req.parts() {
 		for _, n := range r.Join {
 			if r.bounded() {
 				n = 1 // how many it takes is known when its input is
 			}
 			join += n
+			wants = append(wants, Want{n, r.On, r.Place})
 		}
 		in := map[wire.ProcID]struct{}{} // of whom some are to leave
 		decided := false
@@ -281,11 +287,20 @@ func (b *Book) possible(o *op) error {
 					return err
 				}
 			}
-			if most := b.owner.Most(); !r.bounded() {
+			if most := b.owner.Most(); r.To > 0 && !r.bounded() {
 				if r.To > most {
 					return tooMany(r.To, most)
 				}
-				join += max(0, r.To-len(m))
+				living := 0
+				for _, p := range m {
+					if b.takesPart(p) {
+						living++
+					}
+				}
+				if n := r.To - living; n > 0 {
+					join += n
+					wants = append(wants, Want{max(0, r.To-b.largest(o, s, living)), r.On, r.Place})
+				}
 			}
 		}
 		for _, p := range r.Out {
@@ -303,9 +318,57 @@ func (b *Book) possible(o *op) error {
 	case join > b.owner.Most():
 		return tooMany(join, b.owner.Most())
 	case join > 0:
-		return b.owner.Starts()
+		return b.owner.Starts(wants)
 	}
 	return nil
+}
+
+// turnedDown says why a request that would supersede others is refused just now, if nothing
+// but these is before it.
+func (b *Book) turnedDown(o *op) error {
+	if o.req.NoQueue || !slices.ContainsFunc(b.queue, func(q *op) bool { return b.inPlaceOf(o, q) }) {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(b.queue), func(q *op) bool { return b.inPlaceOf(o, q) })
+	_, wants, ok, err := b.plan(o, others)
+	if ok && len(wants) > 0 {
+		err = b.owner.Starts(wants)
+	}
+	return err
+}
+
+// takesPart reports whether p counts for a change that is granted now: it lives, and goes by
+// none that is committed.
+func (b *Book) takesPart(p wire.ProcID) bool {
+	o := b.goes[p]
+	return (o == nil || o.state.undecided()) && b.owner.Lives(p)
+}
+
+// largest is how many members o may find at most when its turn comes in a set of which so
+// many take part now.
+func (b *Book) largest(o *op, set uint32, living int) int {
+	for _, q := range b.queue {
+		if b.inPlaceOf(o, q) {
+			continue
+		}
+		for _, r := range q.req.parts() {
+			if len(r.Join) > 0 && slices.ContainsFunc(r.In, func(s uint32) bool { return b.resolve(q, s) == set }) {
+				return math.MaxInt
+			}
+		}
+	}
+	if u := b.inputs[set]; u != nil {
+		for i := range u.parts {
+			n := len(u.parts[i].rest)
+			for _, procs := range u.parts[i].join {
+				n += len(procs)
+			}
+			if slices.Contains(u.parts[i].in, set) {
+				living = max(living, n)
+			}
+		}
+	}
+	return living
 }
 
 // resolve is the set that an input of o means just now; 0: there is none.
@@ -334,16 +397,19 @@ func (b *Book) latest(p wire.ProcID) uint32 {
 // supersede ends waiting requests for another size of the same set, and reports
 // whether there was one.
 func (b *Book) supersede(o *op) (some bool) {
-	if o.req.Kind != Replace || o.req.To == 0 {
-		return false
-	}
 	for _, q := range slices.Clone(b.queue) {
-		if q.req.Kind == Replace && q.req.To != 0 && b.resolve(q, q.req.In[0]) == b.resolve(o, o.req.In[0]) && q != o {
+		if b.inPlaceOf(o, q) {
 			b.finish(q, Refused, ErrSuperseded)
 			some = true
 		}
 	}
 	return some
+}
+
+// inPlaceOf reports whether o supersedes q: both ask for a size of the same set.
+func (b *Book) inPlaceOf(o, q *op) bool {
+	return o != q && o.req.Kind == Replace && o.req.To != 0 && q.req.Kind == Replace && q.req.To != 0 &&
+		b.resolve(q, q.req.In[0]) == b.resolve(o, o.req.In[0])
 }
 
 func (b *Book) unqueue(o *op) {

@@ -14,33 +14,68 @@ import (
 // grant gives a queued operation what it needs, if that is free and nobody is before
 // it. An error: it never will.
 func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
+	parts, wants, ok, err := b.plan(o, before)
+	if !ok {
+		return false, err
+	}
+	if len(wants) == 0 && b.unchanged(parts) {
+		b.nothing(o, parts)
+		return true, nil
+	}
+	if len(wants) > 0 {
+		procs, err := b.owner.Reserve(wants)
+		if errors.Is(err, ErrBusy) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		for i, r := range o.req.parts() {
+			for j := range parts[i].join {
+				n := len(parts[i].join[j])
+				parts[i].join[j], procs = procs[:n], procs[n:]
+			}
+			if r.Start.Grouped() {
+				parts[i].join = b.byHost(parts[i].join)
+			}
+		}
+	}
+	b.unqueue(o)
+	o.parts = parts
+	b.granted(now, o)
+	return true, nil
+}
+
+// plan says what a queued operation would do, and whom it would start; false: it waits. Of
+// newcomers only the number is known.
+func (b *Book) plan(o *op, before []*op) (parts []part, wants []Want, ok bool, err error) {
 	o.wants, o.least = 0, 0
 	rs := o.req.parts()
-	parts := make([]part, len(rs))
+	parts = make([]part, len(rs))
 	goes := map[wire.ProcID]bool{}
 	join, living := 0, 0
 	for i := range rs {
 		p := part{kind: rs[i].Kind}
 		for _, s := range rs[i].In {
 			if s = b.resolve(o, s); b.made[s] != nil {
-				return false, nil // whether it comes is not decided
+				return nil, nil, false, nil // whether it comes is not decided
 			}
 			if !slices.Contains(p.in, s) { // it may be named twice, or as the main set
 				p.in = append(p.in, s)
 			}
 		}
 		if err := b.followed(p.in); err != nil {
-			return false, err
+			return nil, nil, false, err
 		}
 		if err := b.members(&p, &rs[i]); err != nil {
 			if b.overlaps([]part{{in: p.in}}, before) != nil {
-				return false, nil // what the set is then is looked at then
+				return nil, nil, false, nil // what the set is then is looked at then
 			}
-			return false, err
+			return nil, nil, false, err
 		}
 		for _, q := range p.leave {
 			if goes[q] {
-				return false, ErrLeaves
+				return nil, nil, false, ErrLeaves
 			}
 			goes[q] = true
 		}
@@ -53,29 +88,28 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	for i := range parts {
 		for j := range i {
 			if slices.ContainsFunc(parts[i].in, func(s uint32) bool { return slices.Contains(parts[j].in, s) }) {
-				return false, malformed("parts %d and %d of multi have an input in common", j, i)
+				return nil, nil, false, malformed("parts %d and %d of multi have an input in common", j, i)
 			}
 		}
 	}
 	if b.overlaps(parts, before) != nil {
-		return false, nil
+		return nil, nil, false, nil
 	}
 	if b.unchanged(parts) {
-		b.nothing(o, parts)
-		return true, nil
+		return parts, nil, true, nil
 	}
 	if len(parts) == 1 && rs[0].bounded() && join > 0 {
 		if ok, err := b.lessen(o, &parts[0], living); !ok {
-			return false, err
+			return nil, nil, false, err
 		}
 		join = len(parts[0].join[0])
 	}
 	switch {
 	case join+living > b.owner.Most():
-		return false, tooMany(join+living, b.owner.Most())
+		return nil, nil, false, tooMany(join+living, b.owner.Most())
 	case join > b.owner.Room():
 		o.wants, o.least = join, join
-		return false, nil
+		return nil, nil, false, nil
 	}
 	for i := range parts {
 		p := &parts[i]
@@ -84,37 +118,18 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 			n += len(procs)
 		}
 		if err := b.owner.Tells(p.in, p.leave, p.rest, n, p.kind != Add && p.kind != Sub); err != nil {
-			return false, err
+			return nil, nil, false, err
 		}
 	}
-	var wants []Want
 	for i := range parts {
 		for _, n := range parts[i].join {
 			wants = append(wants, Want{len(n), rs[i].On, rs[i].Place})
 		}
 	}
-	if join > 0 {
-		procs, err := b.owner.Reserve(wants)
-		if errors.Is(err, ErrBusy) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		for i := range parts {
-			for j := range parts[i].join {
-				n := len(parts[i].join[j])
-				parts[i].join[j], procs = procs[:n], procs[n:]
-			}
-			if rs[i].Start.Grouped() {
-				parts[i].join = b.byHost(parts[i].join)
-			}
-		}
+	if join == 0 {
+		wants = nil
 	}
-	b.unqueue(o)
-	o.parts = parts
-	b.granted(now, o)
-	return true, nil
+	return parts, wants, true, nil
 }
 
 // byHost is newcomers in a group for each host.
@@ -175,10 +190,7 @@ func (b *Book) members(p *part, r *Request) error {
 	for _, s := range p.in {
 		m, _ := b.owner.Members(s)
 		for _, q := range m {
-			if o := b.goes[q]; o != nil && !o.state.undecided() {
-				continue
-			}
-			if _, ok := seen[q]; !ok && b.owner.Lives(q) {
+			if _, ok := seen[q]; !ok && b.takesPart(q) {
 				seen[q] = struct{}{}
 				living = append(living, q)
 			}

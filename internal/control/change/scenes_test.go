@@ -400,8 +400,9 @@ func TestFullQueue(t *testing.T) {
 // A request for a size that is refused leaves the one that waits for another size as it
 // was.
 func TestRefusedSizeSupersedesNothing(t *testing.T) {
-	for what, to := range map[string]int{"no size to have": 13, "more than there can be": 101} {
+	for what, to := range map[string]int{"no size to have": 13, "more than there can be": 101, "more newcomers than the hosts have slots": 8} {
 		w := watchedWorld(t, 2)
+		w.slots = 4 // beside three
 		w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
 		waits := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 4})
 		if _, err := w.b.Submit(w.now, Request{Kind: Replace, In: []uint32{0}, To: to}); err == nil {
@@ -411,7 +412,7 @@ func TestRefusedSizeSupersedesNothing(t *testing.T) {
 		if s := w.states[waits]; s.Over() {
 			t.Errorf("%s: what has waited is %v", what, s)
 		}
-		next := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 5})
+		next := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 7})
 		if s := w.states[waits]; s != Refused || next == 0 {
 			t.Errorf("a later size: what has waited is %v", s)
 		}

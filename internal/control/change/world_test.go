@@ -20,12 +20,13 @@ import (
 // pages as a few maps, and a book that is told what happens to them. It checks what
 // the book asks for as it comes.
 type world struct {
-	t    *testing.T
-	rng  *rand.Rand
-	b    *Book
-	now  time.Duration
-	most int
-	full bool // Reserve has said ErrBusy, by chance, since the last flush
+	t     *testing.T
+	rng   *rand.Rand
+	b     *Book
+	now   time.Duration
+	most  int
+	slots int  // most newcomers at once
+	full  bool // Reserve has said ErrBusy, by chance, since the last flush
 
 	procs    map[wire.ProcID]*process
 	last     uint32
@@ -65,7 +66,7 @@ type word struct {
 
 func newWorld(t *testing.T, seed uint64, n, most int) *world {
 	w := &world{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), most: most,
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), most: most, slots: most,
 		procs: map[wire.ProcID]*process{}, sets: map[uint32]*set{}, words: map[uint32]*word{},
 		states: map[uint32]State{}, replaced: map[uint32]uint32{}, came: map[wire.ProcID]uint32{}, reserve: map[uint32]int{},
 	}
@@ -200,7 +201,14 @@ func (w *world) Fits(_ uint32, size int) error {
 	return nil
 }
 
-func (w *world) Starts() error { return nil }
+func (w *world) Starts(wants []Want) error {
+	for _, x := range wants {
+		if x.N > w.slots {
+			return tooMany(x.N, w.slots)
+		}
+	}
+	return nil
+}
 
 func (w *world) Tells([]uint32, []wire.ProcID, []wire.ProcID, int, bool) error { return nil }
 

@@ -70,18 +70,10 @@ func (o owner) RoomOn(on []uint32) (free, ever int) {
 
 // Reserve names processes. They have no places on a host before Bind.
 func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
-	h, n := o.h, 0
-	for _, w := range wants {
-		n += w.N
+	if err := o.Starts(wants); err != nil {
+		return nil, err
 	}
-	switch {
-	case !h.cfg.Launches:
-		return nil, errNoStarts
-	case n > protocol.MaxSpawn:
-		return nil, fmt.Errorf("cannot start %d processes at once, only 1 to %d", n, protocol.MaxSpawn)
-	case !h.roomFor(n):
-		return nil, h.noRoom(n)
-	}
+	h := o.h
 	var places []Place
 	for _, w := range wants {
 		more, err := h.placeOn(w.N, w.On, w.Place)
@@ -143,9 +135,23 @@ func (o owner) Fits(set uint32, size int) error {
 	return protocol.Refused("the main set would have %d processes: %d to %d are allowed (--min, --max)", size, least, most)
 }
 
-func (o owner) Starts() error {
-	if !o.h.cfg.Launches {
+func (o owner) Starts(wants []change.Want) error {
+	h, n := o.h, 0
+	for _, w := range wants {
+		n += w.N
+	}
+	switch {
+	case !h.cfg.Launches:
 		return errNoStarts
+	case n > protocol.MaxSpawn:
+		return fmt.Errorf("cannot start %d processes at once, only 1 to %d", n, protocol.MaxSpawn)
+	case !h.roomFor(n):
+		return h.noRoom(n)
+	}
+	for _, w := range wants {
+		if err := h.neverOn(w.N, h.left(w.On)); err != nil && w.N > 0 {
+			return err
+		}
 	}
 	return nil
 }

@@ -39,25 +39,17 @@ func (h *Head) Place(n int) ([]Place, error) {
 // placeOn is Place on some hosts, nil: on all, in a way. Where slots are strict nobody goes
 // beyond them: change.ErrBusy until there are enough, ErrTooMany if there never will be.
 func (h *Head) placeOn(n int, on []uint32, how starts.Placement) ([]Place, error) {
-	if on == nil {
-		for i := range h.hosts {
-			on = append(on, uint32(i))
-		}
+	on = h.left(on)
+	if err := h.neverOn(n, on); err != nil {
+		return nil, err
 	}
-	on = slices.DeleteFunc(slices.Clone(on), func(i uint32) bool { return h.hosts[i].lost })
-	all, room := 0, 0
+	room := 0
 	free := make([]int, len(on))
 	for k, i := range on {
 		free[k] = h.slots(i) - h.hosts[i].taken()
-		all, room = all+h.slots(i), room+max(0, free[k])
+		room += max(0, free[k])
 	}
-	switch {
-	case len(on) == 0:
-		return nil, protocol.Refused("no host is left on which they could start")
-	case n <= room || !h.cfg.Strict:
-	case n > all:
-		return nil, fmt.Errorf("%w: %d processes on hosts of %d slots (--strict-slots)", change.ErrTooMany, n, all)
-	default:
+	if n > room && h.cfg.Strict {
 		return nil, change.ErrBusy
 	}
 	placed, err := starts.Place(how, free, n)
@@ -75,6 +67,31 @@ func (h *Head) placeOn(n int, on []uint32, how starts.Placement) ([]Place, error
 		}
 	}
 	return list, nil
+}
+
+// left are those of some hosts that are not lost; nil: of all.
+func (h *Head) left(on []uint32) []uint32 {
+	if on == nil {
+		for i := range h.hosts {
+			on = append(on, uint32(i))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(on), func(i uint32) bool { return h.hosts[i].lost })
+}
+
+// neverOn says why n processes can never be at a time on hosts that are left.
+func (h *Head) neverOn(n int, on []uint32) error {
+	all := 0
+	for _, i := range on {
+		all += h.slots(i)
+	}
+	switch {
+	case len(on) == 0:
+		return protocol.Refused("no host is left on which they could start")
+	case n > all && h.cfg.Strict:
+		return fmt.Errorf("%w: %d processes on hosts of %d slots (--strict-slots)", change.ErrTooMany, n, all)
+	}
+	return nil
 }
 
 // SpareHost is where the next process that waits for a change belongs: the host that

@@ -85,6 +85,16 @@ func TestPlaceOn(t *testing.T) {
 	if _, err := h.placeOn(4, []uint32{0, 1}, starts.Compact); !errors.Is(err, change.ErrTooMany) {
 		t.Error(err)
 	}
+	h.cfg.Launches = true
+	for _, c := range []struct {
+		n    int
+		on   []uint32
+		want error
+	}{{4, []uint32{0, 1}, change.ErrTooMany}, {3, []uint32{0, 1}, nil}, {4, []uint32{2}, nil}, {7, nil, nil}, {8, nil, change.ErrTooMany}} {
+		if err := (owner{h}).Starts([]change.Want{{N: c.n, On: c.on}}); !errors.Is(err, c.want) {
+			t.Errorf("%d processes could start on %v: %v, want %v", c.n, c.on, err, c.want)
+		}
+	}
 	want(h, 3, []uint32{0, 1, 2}, Place{Host: 0, Count: 2}, Place{Host: 1, Count: 1})
 	if _, err := h.Place(1); !errors.Is(err, protocol.ErrRefused) {
 		t.Error(err)
