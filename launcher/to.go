@@ -19,7 +19,7 @@ import (
 )
 
 // tenant is what a job of another head has of it (gompirun --to). It is a job as any
-// other, but for its slots: docs/design/029-resource-managers.md.
+// other, but for its slots: docs/design/041-leases.md.
 type tenant struct {
 	name  string
 	col   *rm.COL

@@ -7,7 +7,7 @@
 
 It connects to a job's socket and gives the job these numbers of processes, one after
 the other, --every so many seconds. What it reads and writes are lines of JSON:
-docs/running.md says which.
+docs/managers.md says which.
 """
 
 import argparse

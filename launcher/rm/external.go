@@ -28,7 +28,7 @@ const (
 var ErrBehind = errors.New("rm: the manager does not read what it is told")
 
 // External is a manager whose decisions another program makes: events go to it and
-// decisions come from it as lines of JSON (docs/running.md). Like any manager it has no
+// decisions come from it as lines of JSON (docs/managers.md). Like any manager it has no
 // socket: its owner carries the lines. While nobody is there it does what SlotsPolicy
 // does.
 type External struct {
