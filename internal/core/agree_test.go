@@ -3,6 +3,8 @@
 package core
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -183,6 +185,23 @@ func TestHandshakeTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// All of a group learn that the change was rolled back whose sets their leader meets another
+// in.
+func TestHandshakeUndone(t *testing.T) {
+	const op = 7
+	each(worldOf(t, 2), func(c *Comm) {
+		failed := &fault.Fault{Class: fault.Revoked, Peer: -1, Err: fmt.Errorf("at the leader: %w", fault.Undone(op))}
+		if c.Rank == 1 {
+			failed = nil
+		}
+		_, _, f := c.ShareHandshake(opTest, nil, 0, Agreed{}, Groups{}, failed)
+		wants(t, f, fault.Revoked, fault.Undone(op).Error())
+		if why := fault.Undone(0); !errors.As(f.Err, &why) || why != op {
+			t.Errorf("rank %d does not know the change: %v", c.Rank, f.Err)
+		}
+	})
 }
 
 // What a leader hears of the other is checked before memory is asked for.

@@ -118,8 +118,8 @@ const (
 	toldClass = iota // of the error
 	toldJob          // of the creator of the context
 	toldCreator
-	toldSerial
-	toldLow // 1: the local group is the low one
+	toldSerial // of the context; of an error the change whose roll-back is why, 0: none is
+	toldLow    // 1: the local group is the low one
 	toldBytes
 	toldWords
 )
@@ -132,7 +132,9 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 	switch {
 	case c.Rank != leader:
 	case failed != nil:
-		head[toldClass] = uint64(failed.Class)
+		var undone fault.Undone
+		errors.As(failed.Err, &undone)
+		head[toldClass], head[toldSerial] = uint64(failed.Class), uint64(undone)
 		body = []byte(failed.Err.Error())
 	default:
 		head[toldJob], head[toldCreator], head[toldSerial] = uint64(a.ID.Creator.Job), uint64(a.ID.Creator.Serial), uint64(a.ID.Serial)
@@ -163,6 +165,9 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 			class = uint64(fault.Arg)
 		}
 		f = wrong(fault.Class(class), "the leader, rank %d: %s", leader, body)
+		if undone := fault.Undone(head[toldSerial]); undone != 0 {
+			f.Err = fmt.Errorf("the leader, rank %d: %w", leader, undone)
+		}
 	} else {
 		a.ID, f = contextOf(wire.ProcID{Job: wire.JobID(head[toldJob]), Serial: uint32(head[toldCreator])}, head[toldSerial])
 	}
