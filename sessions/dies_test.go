@@ -37,7 +37,9 @@ func outcomes(t *testing.T, output string) map[string]string {
 
 // expected are the lines that gompirun prints of processes that were killed.
 var expected = regexp.MustCompile(`^gompirun: \S.* \(pid \d+\) was killed by signal 9 \(SIGKILL\) after .*(; the job goes on)?$` +
-	`|^gompirun: the agent of host \d is lost: .* gone with it(; the job goes on)?$`)
+	`|^gompirun: the agent of host \d is lost: .* gone with it(; the job goes on)?$` +
+	// A newcomer that was lost with its host, when its change proves to be committed.
+	`|^gompirun: \S.* \(pid \d+\): the agent of host \d is lost: .*; the job goes on$`)
 
 // odd are the lines of a job's errors that are not expected.
 func odd(errs string) (lines []string) {
