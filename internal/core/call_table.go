@@ -20,19 +20,25 @@ import (
 // empty; any goroutine may use it.
 type CallTable struct {
 	mu    sync.Mutex
-	calls map[callNumber]seenCall
+	comms map[commKey]map[callNumber]seenCall
 }
 
-// callNumber is a call of all ranks. Groups without a common process may share a
-// context id, so the first member tells them apart.
+// commKey is a communicator of several ranks. Groups without a common process may share
+// a context id, so the first member tells them apart.
+type commKey struct {
+	ctx   wire.ContextID
+	first wire.ProcID
+}
+
+// callNumber is a call of all ranks of a communicator.
 type callNumber struct {
-	ctx        wire.ContextID
-	first      wire.ProcID
 	number     int64
 	persistent bool
 }
 
-// seenCall is how the first rank has made a call that not all have made.
+// seenCall is the form in which the first rank made a call that not all ranks have made.
+// It goes with the last rank's call, or when the first rank frees the communicator: other
+// ranks may have made the call in shared memory, where nothing is compared.
 type seenCall struct {
 	callShape
 	rank int // of the first one
@@ -94,25 +100,32 @@ func (s callShape) String() string {
 // compare says in what the call of this rank is another than that of the first rank
 // that has made it.
 func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persistent bool) *fault.Fault {
-	if c.Both != nil || c.Size == 1 || c.freed.Load() || c.Ctx.Ended() { // the engine says what is wrong
+	if c.Both != nil || c.Size == 1 {
 		return nil
 	}
-	n := callNumber{c.Ctx.ID, c.Ctx.Members.At(0), number, persistent}
-	mine := shapeOf(a)
+	k, n, mine := keyOf(c), callNumber{number, persistent}, shapeOf(a)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first, ok := t.calls[n]
+	if c.freed.Load() || c.Ctx.Ended() { // the engine says what is wrong
+		return nil
+	}
+	calls := t.comms[k]
+	first, ok := calls[n]
 	if !ok {
-		if t.calls == nil {
-			t.calls = map[callNumber]seenCall{}
+		if t.comms == nil {
+			t.comms = map[commKey]map[callNumber]seenCall{}
 		}
-		t.calls[n] = seenCall{mine, c.Rank, 1}
+		if calls == nil {
+			calls = map[callNumber]seenCall{}
+			t.comms[k] = calls
+		}
+		calls[n] = seenCall{mine, c.Rank, 1}
 		return nil
 	}
 	if first.seen++; first.seen == c.Size {
-		delete(t.calls, n)
+		t.forget(k, n)
 	} else {
-		t.calls[n] = first
+		calls[n] = first
 	}
 	if mine == first.callShape {
 		return nil
@@ -124,6 +137,28 @@ func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persisten
 	f := wrong(fault.Mismatch, "rank %d calls %q, rank %d calls %q%s", c.Rank, mine, first.rank, first.callShape, counts)
 	f.Peer = int32(first.rank)
 	return f
+}
+
+func keyOf(c *Comm) commKey { return commKey{c.Ctx.ID, c.Ctx.Members.At(0)} }
+
+// forget drops a call. The lock is held.
+func (t *CallTable) forget(k commKey, n callNumber) {
+	calls := t.comms[k]
+	if delete(calls, n); len(calls) == 0 {
+		delete(t.comms, k)
+	}
+}
+
+// gone drops the calls of a communicator that this rank, which frees it, made first.
+func (t *CallTable) gone(c *Comm) {
+	k := keyOf(c)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, first := range t.comms[k] {
+		if first.rank == c.Rank {
+			t.forget(k, n)
+		}
+	}
 }
 
 // run is Comm.Run with the calls compared.

@@ -146,6 +146,9 @@ func (c *Comm) Free() {
 	if c.Check != nil {
 		c.Check.gone(c)
 	}
+	if t := c.Proc.calls; t != nil {
+		t.gone(c)
+	}
 	c.Engine.FreeContext(c.Ctx)
 	if c.Both != nil {
 		c.Both.Free()
