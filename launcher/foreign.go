@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,8 +271,15 @@ func otherOutput(value string) string {
 			}
 		}
 	}
+	if fileName.MatchString(value) {
+		return toFiles + ", no file of all ranks; a folder of that name is written ./" + value
+	}
 	return ""
 }
+
+// fileName is a path that srun would take for a file: with an extension such as .log, and
+// neither absolute nor from . or .. on.
+var fileName = regexp.MustCompile(`^[^./][^:,=]*\.[A-Za-z][A-Za-z0-9]*$`)
 
 // place is a value of --bind or --map without a modifier at its end that asks for what is so
 // anyway.
