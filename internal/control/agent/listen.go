@@ -67,6 +67,8 @@ type Listener struct {
 	// missing are those whose connection has ended before they had left, until
 	// they are known to have exited or to be lost.
 	missing map[uint32]*time.Timer
+	// mismatches: a process has said hello in another protocol.
+	mismatches bool
 }
 
 // Listen opens the socket at Address(job). The caller must Close it.
@@ -339,7 +341,7 @@ func (l *Listener) converse(p *peer) error {
 	var buf []byte
 	f, err := p.read(&buf, protocol.KindGreet.BodyLimit())
 	if e := (*protocol.VersionError)(nil); errors.As(err, &e) && e.Opens() {
-		return p.mismatch(e)
+		return l.mismatch(p, e)
 	}
 	if err != nil {
 		return err
@@ -387,6 +389,40 @@ func (l *Listener) converse(p *peer) error {
 		}
 	}
 	return nil
+}
+
+// mismatchWait is how long a process of another protocol waits for the answer, if another one
+// has it.
+const mismatchWait = time.Second
+
+// mismatch tells a peer of another protocol, whose first frame this is, that the two do not
+// work together. All processes of a program would print the same line. So the first has its answer
+// at once, and ends the job, unless the job has fault tolerance. The others wait a moment,
+// in which they are killed.
+func (l *Listener) mismatch(p *peer, e *protocol.VersionError) error {
+	why, err := p.mismatched(e)
+	if err != nil {
+		return err
+	}
+	if e.Kind == protocol.KindHello {
+		l.cfg.Step.Lock()
+		wait := mismatchWait
+		switch {
+		case l.mismatches:
+		case l.agent.host == 0:
+			wait = 0
+		default:
+			wait /= 2 // there may be one on the first host
+		}
+		l.mismatches = true
+		l.cfg.Step.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-l.done:
+		}
+	}
+	p.shut(why.Error(), true)
+	return why
 }
 
 // frame is a step.

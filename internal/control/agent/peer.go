@@ -326,22 +326,20 @@ func (p *peer) read(buf *[]byte, limit int) (protocol.Frame, error) {
 	return f, nil
 }
 
-// mismatch tells a peer of another protocol, whose first frame this is, that the two do not
-// work together.
-func (p *peer) mismatch(e *protocol.VersionError) error {
+// mismatched says why a peer of another protocol, whose first frame this is, and this
+// gompirun do not work together.
+func (p *peer) mismatched(e *protocol.VersionError) (why, err error) {
 	if _, err := p.in.Discard(protocol.FrameHead); err != nil {
-		return err
+		return nil, err
 	}
 	body := make([]byte, e.Bytes)
 	if _, err := io.ReadFull(p.in, body); err != nil {
-		return err
+		return nil, err
 	}
 	p.mu.Lock()
 	p.protocol = e.Protocol
 	p.mu.Unlock()
-	err := protocol.Mismatch(e.Sender(body), protocol.OwnBuild("gompirun"))
-	p.shut(err.Error(), true)
-	return err
+	return protocol.Mismatch(e.Sender(body), protocol.OwnBuild("gompirun")), nil
 }
 
 // protocolError is the client's fault.

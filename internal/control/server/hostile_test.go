@@ -111,6 +111,19 @@ func TestAnotherProtocol(t *testing.T) {
 			}
 		}
 	}
+	// The programs of a job would all print the same: the answer to the second waits until
+	// the end of the first has ended the job.
+	second := protocol.ShortFrame(0, 0, &protocol.Hello{})
+	second[4] = older
+	conn := r.raw(second)
+	conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a second program of another protocol is answered at once: %v", err)
+	}
+	conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if text, err := io.ReadAll(conn); !strings.Contains(string(text), "rebuild the program ") {
+		t.Errorf("a second program is told %q, %v", text, err)
+	}
 	a.settle()
 }
 
