@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/launch"
+	"gompi/internal/launch/spawner"
 )
 
 // How often a list of hosts is looked at, and how long a command may take to print it.
@@ -34,6 +36,7 @@ type discovery struct {
 	command string
 	names   []string // of the job's hosts
 	every   time.Duration
+	guard   *spawner.Guardian // kills the command when gompirun is killed; nil: there is none
 }
 
 // watch looks at the list again and again, and tells how many slots each of the job's
@@ -46,6 +49,13 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 		<-done
 		cancel()
 	}()
+	if d.command != "" {
+		if err := d.guarded(); err != nil {
+			launch.Say("%s: a command that runs when gompirun is killed will not be: %v", d.flag, err)
+		} else {
+			defer d.guard.Stop()
+		}
+	}
 	last, said := []int(nil), ""
 	for {
 		hosts, err := d.look(ctx)
@@ -67,6 +77,17 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 	}
 }
 
+// guarded starts a guardian of the commands.
+func (d *discovery) guarded() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	d.guard, err = spawner.StartGuardian(int(null.Fd()), 0)
+	return err
+}
+
 // look is how many slots each of the job's hosts has now.
 func (d *discovery) look(ctx context.Context) ([]int, error) {
 	name, text, err := d.file, []byte(nil), error(nil)
@@ -76,7 +97,7 @@ func (d *discovery) look(ctx context.Context) ([]int, error) {
 		name = "what it prints"
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
-		text, err = printed(ctx, d.command)
+		text, err = printed(ctx, d.command, d.guard)
 	}
 	if err != nil {
 		return nil, err
@@ -123,21 +144,28 @@ func readList(path string) ([]byte, error) {
 }
 
 // printed is what a command prints. Nothing of it is left then: the shell leads a group of
-// processes, which is killed when it has ended, ctx has, or it has printed too much.
-func printed(ctx context.Context, command string) ([]byte, error) {
+// processes, which is killed when it has ended, ctx has, or it has printed too much, or by
+// guard (nil: there is none) when gompirun is killed.
+func printed(ctx context.Context, command string, guard *spawner.Guardian) ([]byte, error) {
+	// The death signal comes when the thread ends that has started the shell.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	c := exec.Command("sh", "-c", command)
-	c.Stdout, c.SysProcAttr = w, &unix.SysProcAttr{Setpgid: true}
+	c.Stdout, c.SysProcAttr = w, &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	err = c.Start()
 	w.Close()
 	if err != nil {
 		return nil, err
 	}
 	group := c.Process.Pid
+	if guard != nil {
+		guard.Add(group)
+	}
 	kill := func() { _ = unix.Kill(-group, unix.SIGKILL) } // the shell is not reaped, so its number is nobody else's
 	killed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -160,6 +188,9 @@ func printed(ctx context.Context, command string) ([]byte, error) {
 	<-ended
 	if !stop() {
 		<-killed
+	}
+	if guard != nil {
+		guard.Remove(group)
 	}
 	failed := c.Wait()
 	switch {

@@ -266,7 +266,7 @@ func TestNoGuardianIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"-np", "2", "RANK", "good"}, {"-np", "2", "RANK", "exit", "1"}, {"-np", "2", "/no/such/program"}} {
+	for _, args := range [][]string{{"-np", "2", "RANK", "good"}, {"-np", "2", "RANK", "exit", "1"}, {"-np", "2", "/no/such/program"}, {"--discover", "echo localhost:1", "-np", "1", "RANK", "good"}} {
 		gompirun(t, args...)
 		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {

@@ -31,7 +31,7 @@ type Agent struct {
 	plane    Plane
 	forker   *forker
 	exits    *exitPoller
-	guard    *guardian
+	guard    *Guardian
 	outputs  [2]*pump      // stdout, stderr; nil once they are out
 	draining bool          // nothing more is started
 	in       io.Reader     // standard input of the job
@@ -122,7 +122,7 @@ func (a *Agent) Apps() int { return len(a.o.Apps) }
 
 func (a *Agent) Open() (err error) {
 	slacken()
-	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd()), a.lease) })
+	a.forker.do(func() { a.guard, err = StartGuardian(int(a.null.Fd()), a.lease) })
 	return err
 }
 
@@ -220,7 +220,7 @@ func (a *Agent) reap(c *child) {
 		return
 	}
 	unix.Kill(-c.pid, unix.SIGKILL)
-	a.guard.remove(c.pid)
+	a.guard.Remove(c.pid)
 	a.forget(c) // its pid may soon be another child's
 	a.reaps.Go(func() {
 		a.free(c.pid)
@@ -268,6 +268,6 @@ func (a *Agent) Close() {
 	}
 	a.reaps.Wait()
 	if a.guard != nil && a.live == 0 {
-		a.guard.stop()
+		a.guard.Stop()
 	}
 }

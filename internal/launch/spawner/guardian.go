@@ -22,11 +22,11 @@ import (
 // GuardianArg as first argument makes gompirun a guardian.
 const GuardianArg = "--gompirun-guardian"
 
-// guardian is the head's handle of the guardian process. That one waits for the end of
-// a pipe, which means that the head is gone: then it kills the process groups of the job
-// that are left, which it finds in a file of numbers. The death signal alone would miss
-// the children of ranks.
-type guardian struct {
+// Guardian is gompirun's handle of a guardian process. That one waits for the end of
+// a pipe, which means that gompirun is gone: then it kills the process groups that are left,
+// which it finds in a file of numbers. The death signal alone would miss the children of
+// ranks.
+type Guardian struct {
 	pid    int
 	pipe   int // write end, into which nothing is written
 	groups int // a memfd of 32-bit numbers; 0 is none
@@ -43,9 +43,9 @@ const (
 	guardLease  = 4 // if there is one
 )
 
-// startGuardian must run on the forking thread. It keeps lease, a descriptor, open until
-// nothing of the job runs; 0: there is none.
-func startGuardian(null, lease int) (*guardian, error) {
+// StartGuardian starts a guardian process. It keeps lease, a descriptor, open until nothing
+// of its groups runs; 0: there is none. Null is /dev/null.
+func StartGuardian(null, lease int) (*Guardian, error) {
 	groups, err := unix.MemfdCreate("gompirun groups", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd_create: %w", err)
@@ -71,19 +71,20 @@ func startGuardian(null, lease int) (*guardian, error) {
 		unix.Close(p[1])
 		return nil, fmt.Errorf("cannot start the guardian process from /proc/self/exe: %w", err)
 	}
-	return &guardian{pid: pid, pipe: p[1], groups: groups, at: map[int]int{}}, nil
+	return &Guardian{pid: pid, pipe: p[1], groups: groups, at: map[int]int{}}, nil
 }
 
-// add and remove tell which groups live; nobody wakes. A group must be removed before
-// its leader is reaped: afterwards the number may be somebody else's.
-func (g *guardian) add(pgid int) {
+// Add tells that a group lives. The guardian does not wake.
+func (g *Guardian) Add(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.at[pgid] = g.free.take()
 	g.write(g.at[pgid], int32(pgid))
 }
 
-func (g *guardian) remove(pgid int) {
+// Remove tells that a group is over, before its leader is reaped: afterwards the number may
+// be another group's.
+func (g *Guardian) Remove(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if at, ok := g.at[pgid]; ok {
@@ -95,7 +96,7 @@ func (g *guardian) remove(pgid int) {
 
 // write ignores errors, as of memory: the death signal still kills the ranks
 // themselves.
-func (g *guardian) write(at int, n int32) {
+func (g *Guardian) write(at int, n int32) {
 	var b [4]byte
 	binary.NativeEndian.PutUint32(b[:], uint32(n))
 	for {
@@ -106,8 +107,8 @@ func (g *guardian) write(at int, n int32) {
 	}
 }
 
-// stop ends the guardian when no group is left.
-func (g *guardian) stop() {
+// Stop ends the guardian when no group is left.
+func (g *Guardian) Stop() {
 	unix.Kill(g.pid, unix.SIGKILL)
 	reap(g.pid)
 	unix.Close(g.pipe)

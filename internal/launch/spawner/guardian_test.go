@@ -17,14 +17,14 @@ func TestGroupsOfGuardian(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	g := &guardian{groups: fd, at: map[int]int{}}
+	g := &Guardian{groups: fd, at: map[int]int{}}
 	for i := range 1000 {
-		g.add(10 + i)
+		g.Add(10 + i)
 		if i >= 2 {
-			g.remove(10 + i - 2)
+			g.Remove(10 + i - 2)
 		}
 	}
-	g.remove(5) // which is not there
+	g.Remove(5) // which is not there
 	var list []uint32
 	for b := make([]byte, 4); ; {
 		if n, err := unix.Pread(fd, b, int64(4*len(list))); n == 0 || err != nil {

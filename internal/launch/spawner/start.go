@@ -142,7 +142,7 @@ func (a *Agent) forkOne(c *child, s *spec) (ok bool, err error) {
 	if n.pid = pid; s.cpus == nil {
 		n.cpus = nil
 	}
-	a.guard.add(pid)
+	a.guard.Add(pid)
 	a.plane.Started(c.Proc, pid)
 	a.post(func() { a.runs(c, n) }) // before the end of it
 	return true, a.exits.add(pid, pidfd)
