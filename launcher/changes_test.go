@@ -43,7 +43,7 @@ func must(err error) {
 
 // follow maps the page that the answer to m tells of, and returns what else it says.
 func (e *elastic) follow(set wire.Set, m protocol.Message) []byte {
-	var b protocol.FollowBody
+	var b protocol.PageBody
 	fds, err := e.AskFiles(context.Background(), m, &b)
 	must(err)
 	if e.set = set; b.X.Bytes > 0 {
@@ -57,7 +57,7 @@ func (e *elastic) follow(set wire.Set, m protocol.Message) []byte {
 }
 
 func (e *elastic) watch(set wire.Set) {
-	e.follow(set, &protocol.Follow{Set: set.Number, Options: protocol.Options{Step: 1, Lookahead: 1}})
+	e.follow(set, &protocol.Subscribe{Set: set.Number, Options: protocol.Options{Step: 1, Lookahead: 1}})
 }
 
 // adopt checks until there is a change, and votes for it.
@@ -69,10 +69,10 @@ func (e *elastic) adopt() *protocol.ChangeBody {
 			unix.Poll(nil, 1)
 		}
 	}
-	page, word := e.page, &protocol.Word{Set: e.set.Number, Change: uint32(c)}
+	page, word := e.page, &protocol.StatusWord{Set: e.set.Number, Change: uint32(c)}
 	must(e.Tell(word))
 	var b protocol.ChangeBody
-	rest := e.follow(wire.Set{}, &protocol.Handed{Set: e.set.Number, Change: uint32(c)})
+	rest := e.follow(wire.Set{}, &protocol.GetChange{Set: e.set.Number, Change: uint32(c)})
 	must(protocol.Decode(&b, rest))
 	e.set = b.Result
 	if !b.Votes {

@@ -39,7 +39,7 @@ type Command struct {
 
 // part is the command as the head takes it.
 func (c *Command) part() (protocol.SpawnPart, error) {
-	p := protocol.SpawnPart{N: c.Procs, Hosts: c.Hosts, Around: protocol.Around{Dir: c.Dir, Path: c.Path, Env: c.Env}}
+	p := protocol.SpawnPart{N: c.Procs, Hosts: c.Hosts, LaunchEnv: protocol.LaunchEnv{Dir: c.Dir, Path: c.Path, Env: c.Env}}
 	switch {
 	case c.Procs < 1 || c.Procs > protocol.MaxSpawn:
 		return p, fmt.Errorf("%d processes, 1 to %d allowed", c.Procs, protocol.MaxSpawn)

@@ -132,7 +132,7 @@ func (c *Comm) meetAt(op fault.Call, port string, root int) (*Comm, error) {
 	if err := c.hasRoot(op, root); err != nil {
 		return nil, err
 	}
-	return c.meet(op, root, fault.Port, &protocol.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
+	return c.meet(op, root, fault.Port, &protocol.Connect{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
 }
 
 // hasRoot refuses a call whose root, which leads it, is no rank of c. What the others call
@@ -155,7 +155,7 @@ func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Messa
 	}
 	var said []byte
 	if c.core.Rank == root {
-		var b protocol.MeetBody
+		var b protocol.ConnectBody
 		if f := c.askMeet(op, class, m, &b); f != nil {
 			said = append([]byte{byte(f.Class)}, protocol.Clip(f.Err.Error(), protocol.MaxText)...)
 		} else {
@@ -165,7 +165,7 @@ func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Messa
 			user = nil // the others are told what came of it
 		}
 	}
-	var b protocol.MeetBody
+	var b protocol.ConnectBody
 	told, f := c.core.FromRoot(op, user, root, said, protocol.MaxBody+1)
 	if f != nil && c.core.Rank == root && said[0] == 0 && protocol.Decode(&b, said[1:]) == nil {
 		c.forsake(op, root, &b)
@@ -203,7 +203,7 @@ func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Messa
 
 // forsake ends what has come of a meeting of which a rank of this group does not know: the
 // others would wait for that.
-func (c *Comm) forsake(op fault.Call, root int, b *protocol.MeetBody) {
+func (c *Comm) forsake(op fault.Call, root int, b *protocol.ConnectBody) {
 	p := c.core.proc
 	a, g, f := p.core.Facing(op, b.Job, b.IDs, b.Mine, b.Theirs)
 	if f == nil && p.core.Face(p.core.Ctx, g.Remote) == nil {
@@ -225,8 +225,8 @@ func (p *Process) revokeMet(a core.Agreed, g core.Groups) {
 var errSaid = errors.New("what the root says of the other group cannot be read")
 
 // askMeet is the root's part.
-func (c *Comm) askMeet(op fault.Call, class fault.Class, m protocol.Message, b *protocol.MeetBody) *fault.Fault {
-	if at, ok := m.(*protocol.Meet); ok && (at.Port == "" || len(at.Port) > protocol.MaxName) {
+func (c *Comm) askMeet(op fault.Call, class fault.Class, m protocol.Message, b *protocol.ConnectBody) *fault.Fault {
+	if at, ok := m.(*protocol.Connect); ok && (at.Port == "" || len(at.Port) > protocol.MaxName) {
 		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(at.Port))}
 	}
 	return c.core.AskForAll(op, c.user, class, func(ctx context.Context) error { return c.core.proc.core.Control.Ask(ctx, m, b) })

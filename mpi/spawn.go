@@ -272,9 +272,9 @@ func (p *Process) lateParent() (*Comm, error) {
 		}
 		return c, nil
 	}
-	var b protocol.MeetBody
+	var b protocol.ConnectBody
 	stop := p.core.Noted(opParent)
-	err := p.core.Control.Ask(p.core.Ctx, &protocol.Empty{Kind: protocol.KindKin}, &b)
+	err := p.core.Control.Ask(p.core.Ctx, &protocol.Empty{Kind: protocol.KindAttachment}, &b)
 	stop()
 	switch {
 	case errors.Is(err, protocol.ErrNotFound):

@@ -64,12 +64,12 @@ func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32)
 		if err != nil {
 			return nil, controlError(ctx, op, err)
 		}
-		var b protocol.FollowBody
-		var ask protocol.AskBody
+		var b protocol.PageBody
+		var ask protocol.QueryBody
 		fds := [protocol.FrameFDs]int{-1, -1}
 		if member := h.set.Members.Index(c.Self) >= 0; member && of != w.page.set {
 			err = newError(ErrRefused, op, fmt.Errorf("this process is in %s, which the watch does not follow", uri))
-		} else if fds, err = c.Control.AskFiles(ctx, &protocol.Follow{Set: q.coll, In: of, Options: w.opts}, &b); err != nil {
+		} else if fds, err = c.Control.AskFiles(ctx, &protocol.Subscribe{Set: q.coll, In: of, Options: w.opts}, &b); err != nil {
 			err = controlError(ctx, op, err)
 		} else if err = protocol.Decode(&ask, b.Rest); err != nil {
 			err = newError(mpi.ErrUnreachable, op, err)
@@ -87,7 +87,7 @@ func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32)
 		}
 		g, err := openPage(c, ask.Page, b, fds, w.opts)
 		if err != nil {
-			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: ask.Page})
+			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: ask.Page})
 			return nil, newError(mpi.ErrUnreachable, op, err)
 		}
 		return &asking{question: q, page: g, of: of, watched: of == w.page.set}, nil
@@ -102,9 +102,9 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage
 	c := w.proc.Core().Process()
 	var x *Change
 	if !over {
-		var b protocol.FollowBody
+		var b protocol.PageBody
 		var body protocol.ChangeBody
-		_, err := c.Control.AskFiles(ctx, &protocol.Handed{Set: a.page.set, Change: uint32(n)}, &b)
+		_, err := c.Control.AskFiles(ctx, &protocol.GetChange{Set: a.page.set, Change: uint32(n)}, &b)
 		if err == nil {
 			err = protocol.Decode(&body, b.Rest)
 		}
@@ -147,6 +147,6 @@ func (w *Watcher) endAskings(in uint32) {
 func (w *Watcher) endAsking(q question, a *asking) {
 	delete(w.askings, q)
 	// Who has no connection any more asks for nothing.
-	_ = a.page.proc.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: a.page.set})
+	_ = a.page.proc.Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: a.page.set})
 	a.page.release()
 }

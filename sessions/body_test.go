@@ -15,7 +15,7 @@ import (
 
 // handing is a page of three processes, of which the second is looked at, and what it
 // is handed: the first leaves, another comes.
-func handing(t testing.TB) (*page, protocol.FollowBody, protocol.ChangeBody) {
+func handing(t testing.TB) (*page, protocol.PageBody, protocol.ChangeBody) {
 	const job = 7
 	id := func(serial uint32) wire.ProcID { return wire.ProcID{Job: job, Serial: serial} }
 	p := &core.Process{Self: id(2)}
@@ -43,7 +43,7 @@ func handing(t testing.TB) (*page, protocol.FollowBody, protocol.ChangeBody) {
 		Op: 9, Kind: change.Replace, Role: protocol.RoleStaying, State: change.Ready, Votes: true,
 		Inputs: []wire.Set{set(4, 1, 2, 3)}, Joining: []wire.Set{set(5, 6)}, Leaving: set(6, 1), Result: set(7, 3, 2, 6),
 	}
-	b := protocol.FollowBody{X: wire.Extent{Total: 1 << 20, Off: 4096, Bytes: int64(changepage.Bytes(2)), File: -1}, Members: 2}
+	b := protocol.PageBody{X: wire.Extent{Total: 1 << 20, Off: 4096, Bytes: int64(changepage.Bytes(2)), File: -1}, Members: 2}
 	return g, b, c
 }
 
@@ -57,7 +57,7 @@ func segmentOf(n int) ([]byte, error) {
 	return segment.Map(fd, 0, total, true)
 }
 
-func (g *page) put(n changepage.Change, b protocol.FollowBody, c protocol.ChangeBody) {
+func (g *page) put(n changepage.Change, b protocol.PageBody, c protocol.ChangeBody) {
 	b.Rest = protocol.Encode(&c)
 	g.lines.Begin(n, 1, protocol.Encode(&b))
 }
@@ -66,7 +66,7 @@ func (g *page) put(n changepage.Change, b protocol.FollowBody, c protocol.Change
 func TestHandedBody(t *testing.T) {
 	g, b, c := handing(t)
 	n := changepage.Change(0)
-	look := func() (protocol.FollowBody, protocol.ChangeBody, error) {
+	look := func() (protocol.PageBody, protocol.ChangeBody, error) {
 		n++
 		g.put(n, b, c)
 		return g.handedBody(n)

@@ -24,10 +24,10 @@ type Role uint8
 
 // The roles.
 const (
-	Joining Role = Role(protocol.RoleJoining) // it was started for the change
-	Staying Role = Role(protocol.RoleStaying) // it is in the input and in the result
-	Leaving Role = Role(protocol.RoleLeaving) // it is in the input alone
-	Beside  Role = Role(protocol.RoleBeside)  // it is in none of the sets: Query has told it
+	Joining Role = Role(protocol.RoleJoining)   // it was started for the change
+	Staying Role = Role(protocol.RoleStaying)   // it is in the input and in the result
+	Leaving Role = Role(protocol.RoleLeaving)   // it is in the input alone
+	Beside  Role = Role(protocol.RoleBystander) // it is in none of the sets: Query has told it
 )
 
 // String gives the role in lower case.
@@ -65,10 +65,10 @@ type Change struct {
 	joined  func() error
 	handed  bool // Check has returned it, or will; guarded by the watcher
 
-	board  protocol.Given // of the Result
-	turn   chan struct{}  // who waits for the decision, and has early and shared
-	early  *mpi.Comm      // over the Result, before the decision
-	shared bool           // the program has early
+	board  protocol.Preallocated // of the Result
+	turn   chan struct{}         // who waits for the decision, and has early and shared
+	early  *mpi.Comm             // over the Result, before the decision
+	shared bool                  // the program has early
 	mu     sync.Mutex
 	// What follows is guarded by mu.
 	voted  bool

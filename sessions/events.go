@@ -17,10 +17,10 @@ type What uint8
 
 // What happens to sets.
 const (
-	Changing What = What(protocol.HappenOp)   // an operation over the set has come to another state
-	Gone     What = What(protocol.HappenGone) // nobody holds the set any more
-	Died     What = What(protocol.HappenDied) // a member has ended, not in order
-	Left     What = What(protocol.HappenLeft) // a member has left in order
+	Changing What = What(protocol.SetEventOp)        // an operation over the set has come to another state
+	Gone     What = What(protocol.SetEventGone)      // nobody holds the set any more
+	Died     What = What(protocol.SetEventDied)      // a member has ended, not in order
+	Left     What = What(protocol.SetEventFinalized) // a member has left in order
 )
 
 // String gives it in lower case.
@@ -63,7 +63,7 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 			return
 		}
 		c := p.Core().Process()
-		m := &protocol.Happen{On: true}
+		m := &protocol.NextEvent{On: true}
 		names := map[uint32]string{}
 		for _, name := range sets {
 			number := uint32(0)
@@ -83,18 +83,18 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 		}
 		m.Number = c.Keep(interestsKey{}, func() any { return new(atomic.Uint32) }).(*atomic.Uint32).Add(1)
 		defer func() {
-			end := protocol.Happen{Number: m.Number}
-			_ = c.Control.Ask(c.Ctx, &end, &protocol.HappenBody{}) // a job that ends keeps nothing
+			end := protocol.NextEvent{Number: m.Number}
+			_ = c.Control.Ask(c.Ctx, &end, &protocol.SetEvent{}) // a job that ends keeps nothing
 		}()
 		o := &Operation{proc: c}
 		for {
-			var b protocol.HappenBody
+			var b protocol.SetEvent
 			if err := c.Control.Ask(ctx, m, &b); err != nil {
 				yield(Event{}, controlError(ctx, op, err))
 				return
 			}
 			m.Sets = nil
-			if b.What == protocol.HappenNothing {
+			if b.What == protocol.SetEventEnd {
 				return
 			}
 			e := Event{What: What(b.What), Set: names[b.Set], Rank: int(b.Rank), Missed: int(b.Missed)}

@@ -42,14 +42,14 @@ func TestMemoryComesUnasked(t *testing.T) {
 
 // A process that cannot use what all were given says so, and their calls go by messages.
 func TestGivenToSome(t *testing.T) {
-	for what, spoil := range map[string]func(g *protocol.Given){
-		"beyond the arena":  func(g *protocol.Given) { g.X.Off = g.X.Total - 4096 },
-		"before it":         func(g *protocol.Given) { g.X.Off = -4096 },
-		"in the midst":      func(g *protocol.Given) { g.X.Off++ },
-		"too short":         func(g *protocol.Given) { g.X.Bytes = 4096 },
-		"in no arena":       func(g *protocol.Given) { g.X.Arena = 1 << 31 },
-		"of another size":   func(g *protocol.Given) { g.X.Total /= 2 },
-		"in one without it": func(g *protocol.Given) { g.X.Arena = 3 },
+	for what, spoil := range map[string]func(g *protocol.Preallocated){
+		"beyond the arena":  func(g *protocol.Preallocated) { g.X.Off = g.X.Total - 4096 },
+		"before it":         func(g *protocol.Preallocated) { g.X.Off = -4096 },
+		"in the midst":      func(g *protocol.Preallocated) { g.X.Off++ },
+		"too short":         func(g *protocol.Preallocated) { g.X.Bytes = 4096 },
+		"in no arena":       func(g *protocol.Preallocated) { g.X.Arena = 1 << 31 },
+		"of another size":   func(g *protocol.Preallocated) { g.X.Total /= 2 },
+		"in one without it": func(g *protocol.Preallocated) { g.X.Arena = 3 },
 	} {
 		mpitest.Run(t, 4, func(t *mpitest.T, world *mpi.Comm) {
 			for i := range 3 {
@@ -60,8 +60,8 @@ func TestGivenToSome(t *testing.T) {
 			}
 		}, mpitest.Transport("shm"), testjob.Welcomed(func(w *protocol.Welcome) {
 			if w.World.Members.Index(w.Self) == 2 {
-				for i := range w.Given {
-					spoil(&w.Given[i])
+				for i := range w.Preallocated {
+					spoil(&w.Preallocated[i])
 				}
 			}
 		}))

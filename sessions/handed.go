@@ -17,7 +17,7 @@ var errNotHere = errors.New("it does not stand on the page")
 
 // handedBody is what a page says that its members are handed with a change: the page
 // of the Result, Bytes 0 for who is not in it, and the change.
-func (g *page) handedBody(n changepage.Change) (b protocol.FollowBody, c protocol.ChangeBody, err error) {
+func (g *page) handedBody(n changepage.Change) (b protocol.PageBody, c protocol.ChangeBody, err error) {
 	raw, ok := g.lines.Body(n)
 	if !ok {
 		return b, c, errNotHere
@@ -41,7 +41,7 @@ func (g *page) handedBody(n changepage.Change) (b protocol.FollowBody, c protoco
 	}
 	at := c.Result.Members.Index(self)
 	if at < 0 {
-		b = protocol.FollowBody{}
+		b = protocol.PageBody{}
 		return b, c, nil
 	}
 	place, members := onHost(&c.Result, at)
@@ -80,7 +80,7 @@ func (w *Watcher) take(g *page, n changepage.Change) (x *Change, gone bool, err 
 		return nil, false, errNotHere // something went wrong with it
 	}
 	x = w.newChange(g, n, c)
-	x.board = b.Board
+	x.board = b.Area
 	if b.X.Bytes > 0 {
 		if x.kept.next, err = openPage(g.proc, c.Result.Number, b, [protocol.FrameFDs]int{-1, -1}, w.opts); err != nil {
 			x.kept.release()

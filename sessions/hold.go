@@ -151,8 +151,8 @@ func (w *Watcher) newChange(g *page, n changepage.Change, b protocol.ChangeBody)
 // askHead is take where the page does not say enough.
 func (w *Watcher) askHead(ctx context.Context, op string, g *page, n changepage.Change) (x *Change, gone bool, err error) {
 	c := w.proc.Core().Process()
-	var b protocol.FollowBody
-	fds, err := c.Control.AskFiles(ctx, &protocol.Handed{Set: g.set, Change: uint32(n)}, &b)
+	var b protocol.PageBody
+	fds, err := c.Control.AskFiles(ctx, &protocol.GetChange{Set: g.set, Change: uint32(n)}, &b)
 	if err != nil {
 		if s, ok := g.lines.Verdict(n); !ok || s == changepage.RolledBack {
 			return nil, true, nil
@@ -165,7 +165,7 @@ func (w *Watcher) askHead(ctx context.Context, op string, g *page, n changepage.
 		return nil, false, newError(mpi.ErrUnreachable, op, err)
 	}
 	x = w.newChange(g, n, body)
-	x.board = b.Board
+	x.board = b.Area
 	if b.X.Bytes > 0 {
 		if x.kept.next, x.lost = openPage(c, body.Result.Number, b, fds, w.opts); x.kept.next == nil {
 			leavePage(c, &b)

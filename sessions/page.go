@@ -19,7 +19,7 @@ import (
 type page struct {
 	proc   *core.Process
 	set    uint32
-	body   protocol.FollowBody
+	body   protocol.PageBody
 	lines  changepage.Page
 	member *changepage.Member
 	common *common
@@ -30,7 +30,7 @@ type page struct {
 
 // openPage takes over the descriptors of an answer; -1: the process has what they
 // stand for. The page has one user. On an error the process still holds the page.
-func openPage(p *core.Process, set uint32, b protocol.FollowBody, fds [protocol.FrameFDs]int, o protocol.Options) (*page, error) {
+func openPage(p *core.Process, set uint32, b protocol.PageBody, fds [protocol.FrameFDs]int, o protocol.Options) (*page, error) {
 	g := &page{proc: p, set: set, body: b, common: commonOf(p)}
 	g.users.Store(1)
 	if b.X.Bytes == 0 { // there is nobody else
@@ -96,7 +96,7 @@ func (g *page) decided(c changepage.Change) {
 // tell tells the agent that something of a change is to be looked at.
 func (g *page) tell(c changepage.Change) {
 	// A connection that is lost ends the job.
-	_ = g.proc.Control.Tell(&protocol.Word{Set: g.set, Change: uint32(c)})
+	_ = g.proc.Control.Tell(&protocol.StatusWord{Set: g.set, Change: uint32(c)})
 }
 
 func (g *page) retain() { g.users.Add(1) }
@@ -114,6 +114,6 @@ func (g *page) release() {
 }
 
 // leavePage: the process does not touch a page any more that it was given.
-func leavePage(p *core.Process, b *protocol.FollowBody) {
+func leavePage(p *core.Process, b *protocol.PageBody) {
 	_ = p.Control.LeaveCommon(b.X) // who has no connection any more holds nothing
 }

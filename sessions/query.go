@@ -162,7 +162,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	}
 	if c := m.Seen(k); c != 0 {
 		// A connection that is lost ends the job.
-		_ = g.proc.Control.Tell(&protocol.Word{Set: g.set, Change: uint32(c)})
+		_ = g.proc.Control.Tell(&protocol.StatusWord{Set: g.set, Change: uint32(c)})
 	}
 	return x, err
 }

@@ -36,8 +36,8 @@ type held struct {
 	refs int // guarded by reg.mu
 
 	turn sync.Mutex // of calls that all members make in one order
-	had  protocol.Had
-	told protocol.Had // what the head knows of that
+	had  protocol.SetUse
+	told protocol.SetUse // what the head knows of that
 }
 
 // hold looks a set up. drop must follow.
@@ -57,7 +57,7 @@ func (r *registry) hold(ctx context.Context, name string) (*held, error) {
 	h := r.sets[b.Set.Number]
 	if h == nil {
 		b.Set.URI = protocol.SetURI(r.proc.Self.Job, b.Set.Number)
-		h = &held{reg: r, set: b.Set, had: b.Had, told: b.Had}
+		h = &held{reg: r, set: b.Set, had: b.Use, told: b.Use}
 		if o := core.NewOutput(b.Op, b.Set.Number); o != nil {
 			h.over = []*core.Output{o}
 		}
@@ -91,7 +91,7 @@ func (h *held) drop() {
 	defer h.turn.Unlock()
 	m := &protocol.Release{Number: h.set.Number}
 	if h.had != h.told {
-		m.Had = h.had
+		m.Use = h.had
 	}
 	r.proc.Control.Tell(m)
 }

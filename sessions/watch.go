@@ -209,12 +209,12 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return newError(mpi.ErrArg, op, fmt.Errorf("this process watches %s already", name))
 	}
-	var b protocol.FollowBody
-	fds, err := c.Control.AskFiles(ctx, &protocol.Follow{Set: set.Number, Options: w.opts}, &b)
+	var b protocol.PageBody
+	fds, err := c.Control.AskFiles(ctx, &protocol.Subscribe{Set: set.Number, Options: w.opts}, &b)
 	if err == nil {
 		if w.page, err = openPage(c, set.Number, b, fds, w.opts); err != nil {
 			leavePage(c, &b)
-			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: set.Number}) // who has no connection any more watches nothing
+			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: set.Number}) // who has no connection any more watches nothing
 		}
 	}
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *Watcher) unfollow() {
 	defer w.mu.Unlock()
 	if w.set != 0 {
 		// Who has no connection any more watches nothing.
-		_ = w.proc.Core().Process().Control.Tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: w.set})
+		_ = w.proc.Core().Process().Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: w.set})
 		w.set = 0
 	}
 }

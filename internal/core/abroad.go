@@ -108,7 +108,7 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 		return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: fmt.Errorf("job %016x: %w", uint64(job), err)}
 	}
 	var b protocol.ValueBody
-	switch err := p.Control.Ask(ctx, &protocol.Abroad{Kind: protocol.KindAbroad, Job: job}, &b); {
+	switch err := p.Control.Ask(ctx, &protocol.Job{Kind: protocol.KindForeignJob, Job: job}, &b); {
 	case errors.Is(err, protocol.ErrNotFound):
 		return nil
 	case err != nil:
@@ -117,7 +117,7 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 		return wrong(fault.Port, "a secret of %d bytes", len(b.Val))
 	}
 	p.abroad.learn(job, [32]byte(b.Val))
-	if err := p.Control.Tell(&protocol.Abroad{Kind: protocol.KindReachable, Job: job}); err != nil {
+	if err := p.Control.Tell(&protocol.Job{Kind: protocol.KindReachable, Job: job}); err != nil {
 		return Refusal(ctx, fault.Port, err)
 	}
 	return nil

@@ -133,8 +133,8 @@ func (a *alone) Abort(code int, _ string) error {
 func (a *alone) AskFiles(_ context.Context, m, body protocol.Message) ([protocol.FrameFDs]int, error) {
 	none := [protocol.FrameFDs]int{-1, -1}
 	switch m := m.(type) {
-	case *protocol.Follow:
-		*body.(*protocol.FollowBody) = protocol.FollowBody{Members: 1}
+	case *protocol.Subscribe:
+		*body.(*protocol.PageBody) = protocol.PageBody{Members: 1}
 		return none, nil
 	case *protocol.Memory:
 		fd, n, err := segment.CreateArena(m.Bytes)

@@ -21,7 +21,7 @@ type aloneSet struct {
 	holds int
 	names []string
 	vals  map[string][]byte
-	had   protocol.Had
+	had   protocol.SetUse
 }
 
 // Ask answers what the head would say of sets.
@@ -113,8 +113,8 @@ func (a *alone) describe(n uint32, uri string, body protocol.Message) error {
 	}
 	b := body.(*protocol.DescribeBody)
 	b.Set = wire.Set{URI: uri, Number: n, Members: a.world.Members}
-	if b.Had = s.had; n == a.world.Number {
-		b.Had.Opened = max(b.Had.Opened, 1)
+	if b.Use = s.had; n == a.world.Number {
+		b.Use.Opened = max(b.Use.Opened, 1)
 	}
 	return nil
 }
@@ -173,8 +173,8 @@ func (a *alone) Tell(m protocol.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if m, ok := m.(*protocol.Release); ok {
-		if s := a.sets[m.Number]; s != nil && m.Had != (protocol.Had{}) {
-			s.had = m.Had
+		if s := a.sets[m.Number]; s != nil && m.Use != (protocol.SetUse{}) {
+			s.had = m.Use
 		}
 		a.release(m.Number)
 	}

@@ -33,9 +33,9 @@ func TestAloneSetsEnd(t *testing.T) {
 		if err := ask(&protocol.SetPut{Set: n, Put: protocol.Put{Key: "k", Val: []byte("v")}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		a.Tell(&protocol.Release{Number: n, Had: protocol.Had{Opened: 2}}) // that of algebra
-		if err := ask(&protocol.Set{Kind: protocol.KindDescribe, Number: n}, &d); err != nil || d.Had.Opened != 2 {
-			t.Fatalf("a set that is held has %+v: %v", d.Had, err)
+		a.Tell(&protocol.Release{Number: n, Use: protocol.SetUse{Opened: 2}}) // that of algebra
+		if err := ask(&protocol.Set{Kind: protocol.KindDescribe, Number: n}, &d); err != nil || d.Use.Opened != 2 {
+			t.Fatalf("a set that is held has %+v: %v", d.Use, err)
 		}
 		a.Tell(&protocol.Release{Number: n}) // that of the lookup
 		if err := ask(&protocol.Set{Kind: protocol.KindDescribe, Number: n}, &d); !errors.Is(err, protocol.ErrNotFound) {

@@ -51,7 +51,7 @@ type Process struct {
 	Change *protocol.ChangeBody
 
 	usable  int                      // processors that the job may use on this host
-	given   []protocol.Given         // memory of sets, by the agent
+	given   []protocol.Preallocated  // memory of sets, by the agent
 	setting func(name string) string // see Setting
 	abroad  *abroad                  // nil: the process is alone
 
@@ -117,8 +117,8 @@ func (p *Process) Start(b *Boot) error {
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
-	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Family, b.Welcome.Late
-	p.given, p.setting, p.usable, p.abroad = b.Welcome.Given, b.Setting, b.Welcome.UsableCPUs, b.abroad
+	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Intercomm, b.Welcome.MayAttach
+	p.given, p.setting, p.usable, p.abroad = b.Welcome.Preallocated, b.Setting, b.Welcome.UsableCPUs, b.abroad
 	if len(b.Transports) > 0 { // the preferred one first
 		p.Transport = b.Transports[0].Caps().Name
 	}
@@ -185,7 +185,7 @@ func (p *Process) listen(b Boot) {
 				how = "has ended and never joined the job: " + ev.Text
 			}
 			p.Engine.ProcGone(ev.Proc, how)
-		case protocol.EvCut:
+		case protocol.EvDisconnected:
 			p.Engine.ProcCut(ev.Proc, ev.Text)
 		case protocol.EvNone:
 			p.Engine.ProcNone(ev.Proc)

@@ -21,8 +21,8 @@ func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
 // UseGiven has c, the first communicator of a set, use the memory that the members were
 // given with the set. told is what this process has heard of that beside its Welcome.
 // It comes once, before any call on c; where nothing was given it does nothing.
-func (c *Comm) UseGiven(s wire.Set, told ...protocol.Given) {
-	for _, list := range [][]protocol.Given{c.Proc.given, told} {
+func (c *Comm) UseGiven(s wire.Set, told ...protocol.Preallocated) {
+	for _, list := range [][]protocol.Preallocated{c.Proc.given, told} {
 		for i := range list {
 			if g := &list[i]; g.Set == s.Number && g.X.Bytes > 0 {
 				c.Ctx.UseGiven(g.Set, g.Ranks, g.X)

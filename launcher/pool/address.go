@@ -36,7 +36,7 @@ func address(name string) string { return prefix() + name }
 
 // Heads are the names of this user's heads on this host.
 func Heads() ([]string, error) {
-	list, err := protocol.Listening()
+	list, err := protocol.ListenAddresses()
 	var names []string
 	for _, addr := range list {
 		if name, ok := strings.CutPrefix(addr, prefix()); ok && CheckName(name) == nil {

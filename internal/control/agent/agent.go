@@ -88,30 +88,30 @@ func (a *Agent) Reserve(procs []*Proc) uint32 {
 }
 
 // Take does what the head orders.
-func (a *Agent) Take(o *protocol.Order) {
+func (a *Agent) Take(o *protocol.Command) {
 	switch o.Kind {
-	case protocol.OrderBind:
+	case protocol.CmdBind:
 		a.bind(o)
-	case protocol.OrderUnbind:
+	case protocol.CmdUnbind:
 		a.unspare(o.ID)
 		Release(a.unbound[o.ID])
 		delete(a.unbound, o.ID)
-	case protocol.OrderHost:
+	case protocol.CmdHost:
 		for serial, s := range a.procs {
 			if s.connected && s.welcomed && s.state == protocol.Joined {
 				a.out = append(a.out, Deed{To: serial, Frame: o.Frame, host: true})
 			}
 		}
-	case protocol.OrderEnding:
+	case protocol.CmdEnding:
 		a.ending = o.Text
 		a.endSpares()
-	case protocol.OrderPage:
+	case protocol.CmdPage:
 		a.page(&o.Page)
-	case protocol.OrderFollow:
+	case protocol.CmdSubscribe:
 		a.follow(a.procs[o.Serial], o)
-	case protocol.OrderGive:
+	case protocol.CmdPreallocate:
 		a.give(o.ID, o.Members)
-	case protocol.OrderUngive:
+	case protocol.CmdRetract:
 		a.ungive(o.ID)
 	default:
 		if s := a.procs[o.Serial]; s != nil {
@@ -121,28 +121,28 @@ func (a *Agent) Take(o *protocol.Order) {
 }
 
 // order does what the head orders about one process.
-func (a *Agent) order(s *Proc, o *protocol.Order) {
+func (a *Agent) order(s *Proc, o *protocol.Command) {
 	switch o.Kind {
-	case protocol.OrderSend, protocol.OrderLate:
-		a.send(s, Deed{Frame: o.Frame, late: o.Late})
-	case protocol.OrderWelcome:
+	case protocol.CmdSend, protocol.CmdSendLater:
+		a.send(s, Deed{Frame: o.Frame, late: o.Delay})
+	case protocol.CmdWelcome:
 		a.welcome(s, o.Frame)
-	case protocol.OrderContact:
+	case protocol.CmdContact:
 		a.contact(s, o)
-	case protocol.OrderOver:
+	case protocol.CmdOver:
 		a.over(s, o.State)
-	case protocol.OrderAbandon:
+	case protocol.CmdAbandon:
 		s.unborn = s.pid == 0 && !s.exitSeen
 		a.free(s)
-	case protocol.OrderTaken:
+	case protocol.CmdTaken:
 		a.out = append(a.out, Deed{To: s.serial, taken: int(o.Count)})
-	case protocol.OrderShut:
+	case protocol.CmdShut:
 		a.out = append(a.out, Deed{To: s.serial, shut: o.Text})
 	}
 }
 
 // bind makes processes of the places of a reservation.
-func (a *Agent) bind(o *protocol.Order) {
+func (a *Agent) bind(o *protocol.Command) {
 	for i, s := range a.unbound[o.ID] {
 		s.serial = o.Serial + uint32(i)
 		a.procs[s.serial], a.tokens[s.token] = s, s.serial
@@ -348,7 +348,7 @@ func (a *Agent) refuse(s *Proc, id uint32, err error) {
 
 // contact tells p how to reach another process, with what is here of it. The
 // head may not know yet that one of them has ended.
-func (a *Agent) contact(p *Proc, o *protocol.Order) {
+func (a *Agent) contact(p *Proc, o *protocol.Command) {
 	c := *o.Contact
 	if c.Host != a.host {
 		a.send(p, Deed{Frame: contactReply(o.ID, 0, c)})
@@ -383,7 +383,7 @@ func (a *Agent) Report(tell func(*protocol.Report)) bool {
 	for i := range a.up {
 		tell(&a.up[i])
 	}
-	a.up = protocol.Emptied(a.up)
+	a.up = protocol.Reuse(a.up)
 	return n > 0
 }
 
@@ -394,7 +394,7 @@ func (a *Agent) Flush(do func(*Deed)) bool {
 	for i := range a.out {
 		do(&a.out[i])
 	}
-	a.out = protocol.Emptied(a.out)
+	a.out = protocol.Reuse(a.out)
 	return n > 0
 }
 

@@ -17,7 +17,7 @@ func TestContactAfterEnd(t *testing.T) {
 	var reaped []uint32
 	a := New(7, 0, func(p wire.ProcID) { reaped = append(reaped, p.Serial) })
 	procs := BareProcs(2)
-	a.Take(&protocol.Order{Kind: protocol.OrderBind, ID: a.Reserve(procs), Serial: 1, Count: 2})
+	a.Take(&protocol.Command{Kind: protocol.CmdBind, ID: a.Reserve(procs), Serial: 1, Count: 2})
 	for i, s := range procs {
 		pid := 100 + i
 		if _, err := a.Hello(s.token, pid); err != nil {
@@ -27,7 +27,7 @@ func TestContactAfterEnd(t *testing.T) {
 	}
 	asks, other := procs[0], procs[1]
 	a.Exited(a.id(asks), "exited", true)
-	a.Take(&protocol.Order{Kind: protocol.OrderContact, Serial: asks.serial, ID: 1, Contact: &wire.Contact{Proc: a.id(other)}})
+	a.Take(&protocol.Command{Kind: protocol.CmdContact, Serial: asks.serial, ID: 1, Contact: &wire.Contact{Proc: a.id(other)}})
 	a.Exited(a.id(other), "exited", true)
 	a.Flush(func(d *Deed) {
 		if d.Call != nil {
@@ -45,10 +45,10 @@ func TestContactAfterEnd(t *testing.T) {
 func TestUnwantedHello(t *testing.T) {
 	a := New(7, 0, func(wire.ProcID) {})
 	s := BareProcs(1)[0]
-	a.Take(&protocol.Order{Kind: protocol.OrderBind, ID: a.Reserve([]*Proc{s}), Serial: 1, Count: 1})
+	a.Take(&protocol.Command{Kind: protocol.CmdBind, ID: a.Reserve([]*Proc{s}), Serial: 1, Count: 1})
 	a.Started(a.id(s), 100)
-	a.Take(&protocol.Order{Kind: protocol.OrderOver, Serial: 1, State: protocol.Exited})
-	a.Take(&protocol.Order{Kind: protocol.OrderAbandon, Serial: 1})
+	a.Take(&protocol.Command{Kind: protocol.CmdOver, Serial: 1, State: protocol.Exited})
+	a.Take(&protocol.Command{Kind: protocol.CmdAbandon, Serial: 1})
 	if _, err := a.Hello(s.token, 100); !errors.Is(err, protocol.ErrEnding) {
 		t.Error(err)
 	}

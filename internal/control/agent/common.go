@@ -116,7 +116,7 @@ func (a *Agent) answer(c *common, q question) {
 }
 
 // leaveCommon: p does not touch the memory any more.
-func (a *Agent) leaveCommon(p *Proc, m *protocol.Uncommon) {
+func (a *Agent) leaveCommon(p *Proc, m *protocol.LeaveCommon) {
 	if x := p.holds[place{m.Arena, m.Off}]; x != nil {
 		a.leave(p, x)
 	}

@@ -14,12 +14,12 @@ import (
 func TestWokenByWhoSees(t *testing.T) {
 	const n = 3 << bellShift
 	for name, c := range map[string]struct {
-		do   protocol.PageOrder
+		do   protocol.PageCommand
 		word bool
 	}{
-		"the vote of one that has left": {do: protocol.PageOrder{Do: protocol.PageVote}},
-		"a vote for all":                {do: protocol.PageOrder{Do: protocol.PageCommit}},
-		"an acceptance":                 {do: protocol.PageOrder{Do: protocol.PageAccept}},
+		"the vote of one that has left": {do: protocol.PageCommand{Do: protocol.PageVote}},
+		"a vote for all":                {do: protocol.PageCommand{Do: protocol.PageCommit}},
+		"an acceptance":                 {do: protocol.PageCommand{Do: protocol.PageAccept}},
 		"the word of another":           {word: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestWokenByWhoSees(t *testing.T) {
 			} else {
 				r.do(c.do)
 			}
-			r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 5})
+			r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 5})
 			r.work(nil)
 			r.word(r.procs[n-1], 5, 1)
 			r.work(nil)
@@ -54,7 +54,7 @@ func TestWokenByWhoSees(t *testing.T) {
 					t.Fatalf("member %d sleeps on", i)
 				}
 			}
-			r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 6})
+			r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 6})
 			for _, s := range r.procs {
 				r.end(s)
 			}
@@ -72,14 +72,14 @@ func TestCallsWokenByDrop(t *testing.T) {
 	bell := r.epoll(1)
 	page, _ := r.view(1)
 	m := page.Member(0, 1, 1)
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: 5, Change: 1, Votes: 1})
-	r.do(protocol.PageOrder{Do: protocol.PageAsk, Set: 5, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: 1, Votes: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageAsk, Set: 5, Change: 1})
 	k := m.Count()
 	if _, ok := m.See(k); ok {
 		t.Fatal("the call does not wait")
 	}
 	r.rung(bell)
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 5})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 5})
 	if !r.rung(bell) || !page.Dropped() {
 		t.Error("who waits is not woken when the page is dropped")
 	}
@@ -96,28 +96,28 @@ func TestPageVotes(t *testing.T) {
 	r.follow(r.procs[0], 1, 5)
 	r.work(nil)
 	page, _ := r.view(1)
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: 5, Change: 1, Votes: 4})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: 1, Votes: 4})
 	page.Member(0, 1, 1).Vote(1)
 	named := r.members
 	for range 2 {
-		r.do(protocol.PageOrder{Do: protocol.PageVote, Set: 5, Change: 1, Members: named})
+		r.do(protocol.PageCommand{Do: protocol.PageVote, Set: 5, Change: 1, Members: named})
 		if n := page.Missing(1); n != 1 {
 			t.Errorf("%d votes are missing, not that of the newcomer", n)
 		}
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageVote, Set: 5, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageVote, Set: 5, Change: 1})
 	if n := page.Missing(1); n != 0 {
 		t.Errorf("%d votes are missing", n)
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: 5, Change: 1})
-	r.do(protocol.PageOrder{Do: protocol.PageOver, Set: 5, Change: 1})
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: 5, Change: 2, Votes: 2})
-	r.do(protocol.PageOrder{Do: protocol.PageNoVote, Set: 5, Change: 2, Members: named})
+	r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: 5, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageOver, Set: 5, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: 2, Votes: 2})
+	r.do(protocol.PageCommand{Do: protocol.PageNoVote, Set: 5, Change: 2, Members: named})
 	page.Member(1, 1, 1).Vote(changepage.Change(2))
 	if n := page.Missing(2); n != 2 {
 		t.Errorf("%d votes are missing after that of one that has none", n)
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 5})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 5})
 	for _, s := range r.procs {
 		r.end(s)
 	}

@@ -93,11 +93,11 @@ func (a *Agent) gives(set uint32, then func()) (g *gift, later bool) {
 }
 
 // told is what a holder is told of a gift.
-func (g *gift) told() protocol.Given {
+func (g *gift) told() protocol.Preallocated {
 	if g == nil {
-		return protocol.Given{}
+		return protocol.Preallocated{}
 	}
-	return protocol.Given{Set: g.set, Ranks: g.members.Len(), X: g.extent.name()}
+	return protocol.Preallocated{Set: g.set, Ranks: g.members.Len(), X: g.extent.name()}
 }
 
 // ungive takes back the memory of a set that is gone.
@@ -163,7 +163,7 @@ func (a *Agent) welcome(s *Proc, head []byte) {
 			s.welcome = head
 			return
 		}
-		m.Given = append(m.Given, g.told())
+		m.Preallocated = append(m.Preallocated, g.told())
 	}
 	s.welcomed = true
 	files := s.files

@@ -33,7 +33,7 @@ func newGiftRig(t *testing.T, n int) *giftRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Take(&protocol.Order{Kind: protocol.OrderBind, ID: r.Reserve(procs), Serial: 1, Count: uint32(n)})
+	r.Take(&protocol.Command{Kind: protocol.CmdBind, ID: r.Reserve(procs), Serial: 1, Count: uint32(n)})
 	r.all = wire.NewMembers(wire.Range{First: wire.ProcID{Job: 6, Serial: 1}, Count: n})
 	for i, s := range procs {
 		s.pid = 100 + i
@@ -90,21 +90,21 @@ func (r *giftRig) work(with error) {
 	}
 }
 
-func (r *giftRig) order(o protocol.Order) {
+func (r *giftRig) order(o protocol.Command) {
 	r.Take(&o)
 	r.settle()
 }
 
 func (r *giftRig) give() {
-	r.order(protocol.Order{Kind: protocol.OrderGive, ID: giftSet, Members: r.all})
+	r.order(protocol.Command{Kind: protocol.CmdPreallocate, ID: giftSet, Members: r.all})
 }
 
-func (r *giftRig) ungive() { r.order(protocol.Order{Kind: protocol.OrderUngive, ID: giftSet}) }
+func (r *giftRig) ungive() { r.order(protocol.Command{Kind: protocol.CmdRetract, ID: giftSet}) }
 
 func (r *giftRig) welcomeAll() {
 	for serial := range r.procs {
-		r.order(protocol.Order{Kind: protocol.OrderWelcome, Serial: serial, Frame: []byte("w")})
-		r.order(protocol.Order{Kind: protocol.OrderSend, Serial: serial, Frame: protocol.ShortFrame(0, 0, &protocol.Event{Kind: protocol.EvHost})})
+		r.order(protocol.Command{Kind: protocol.CmdWelcome, Serial: serial, Frame: []byte("w")})
+		r.order(protocol.Command{Kind: protocol.CmdSend, Serial: serial, Frame: protocol.ShortFrame(0, 0, &protocol.Event{Kind: protocol.EvHost})})
 	}
 }
 
@@ -113,10 +113,10 @@ func (r *giftRig) place() (x wire.Extent) {
 	r.t.Helper()
 	for serial := range r.procs {
 		m := r.told[serial]
-		if m == nil || len(m.Given) != 1 || m.Given[0].Set != giftSet || m.Given[0].Ranks != r.all.Len() || string(m.Welcome) != "w" {
+		if m == nil || len(m.Preallocated) != 1 || m.Preallocated[0].Set != giftSet || m.Preallocated[0].Ranks != r.all.Len() || string(m.Welcome) != "w" {
 			r.t.Fatalf("process %d was told %+v", serial, m)
 		}
-		x = m.Given[0].X
+		x = m.Preallocated[0].X
 	}
 	if want := int64(collmem.HeapBytes(r.all.Len(), true)); x.Bytes < want || x.Arena != 0 {
 		r.t.Fatalf("given %+v, want %d bytes", x, want)
@@ -183,7 +183,7 @@ func TestGift(t *testing.T) {
 		}
 	}
 	r.ungive() // of no effect
-	r.leaveCommon(r.procs[1], &protocol.Uncommon{Arena: x.Arena, Off: x.Off})
+	r.leaveCommon(r.procs[1], &protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})
 	r.Exited(wire.ProcID{Job: 6, Serial: 3}, "", true)
 	r.work(nil)
 	if n := r.Sizes(); n["ranges"] != 1 || n["gifts"] != 0 {
@@ -225,8 +225,8 @@ func TestGiftEnds(t *testing.T) {
 		end(r)
 		r.free(what)
 		for serial, m := range r.told {
-			if len(m.Given) != 0 {
-				t.Errorf("%s: process %d was given %+v", what, serial, m.Given)
+			if len(m.Preallocated) != 0 {
+				t.Errorf("%s: process %d was given %+v", what, serial, m.Preallocated)
 			}
 		}
 	}
@@ -242,7 +242,7 @@ func TestGiftOfAnother(t *testing.T) {
 	x := r.place()
 	r.ungive()
 	r.free("nobody has used it")
-	r.order(protocol.Order{Kind: protocol.OrderGive, ID: giftSet + 1, Members: r.all})
+	r.order(protocol.Command{Kind: protocol.CmdPreallocate, ID: giftSet + 1, Members: r.all})
 	r.work(nil)
 	if at := r.gifts[giftSet+1].extent.place(); at != (place{x.Arena, x.Off}) {
 		t.Fatalf("the next one is at %+v, want %+v", at, x)
@@ -262,7 +262,7 @@ func TestGiftOfOne(t *testing.T) {
 	r := newGiftRig(t, 1)
 	r.give()
 	r.welcomeAll()
-	if m := r.told[1]; m == nil || m.Arena.Total == 0 || len(m.Given) != 0 {
+	if m := r.told[1]; m == nil || m.Arena.Total == 0 || len(m.Preallocated) != 0 {
 		t.Errorf("one process was told %+v", m)
 	}
 	r.free("one process")

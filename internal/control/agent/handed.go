@@ -15,18 +15,18 @@ import (
 
 // following reports whether the page of the Result of the change that is to begin, or
 // what its members are given, is yet to come.
-func (a *Agent) following(o *protocol.PageOrder) bool {
+func (a *Agent) following(o *protocol.PageCommand) bool {
 	next, g := a.pages[o.Next], a.gifts[o.Next]
 	return o.Do == protocol.PageBegin && (next != nil && next.memory == nil || g != nil && !g.ready)
 }
 
 // begin puts a change on a page, with what its members are handed.
-func (a *Agent) begin(g *page, o *protocol.PageOrder) {
+func (a *Agent) begin(g *page, o *protocol.PageCommand) {
 	g.next = nil
 	next, c := a.pages[o.Next], changepage.Change(o.Change)
 	var body []byte
 	if len(o.Body) > 0 {
-		b := protocol.FollowBody{Rest: o.Body, Board: a.gifts[o.Next].told()}
+		b := protocol.PageBody{Rest: o.Body, Area: a.gifts[o.Next].told()}
 		if next != nil {
 			b.X, b.Members = next.extent.name(), next.members.Len()
 		}

@@ -12,13 +12,13 @@ import (
 
 // begin is a change of set 5 whose Result is set 6.
 func (r *pageRig) beginTo(c uint32, body []byte) {
-	r.Take(&protocol.Order{Kind: protocol.OrderFollow, Members: r.members, Page: protocol.PageOrder{Set: 6}})
+	r.Take(&protocol.Command{Kind: protocol.CmdSubscribe, Members: r.members, Page: protocol.PageCommand{Set: 6}})
 	r.settle()
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: 5, Change: c, Votes: 3, Next: 6, Body: body})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: c, Votes: 3, Next: 6, Body: body})
 }
 
 // onPage is what stands on a page of a change.
-func (r *pageRig) onPage(p changepage.Page, c changepage.Change) (b protocol.FollowBody, ok bool) {
+func (r *pageRig) onPage(p changepage.Page, c changepage.Change) (b protocol.PageBody, ok bool) {
 	r.t.Helper()
 	raw, ok := p.Body(c)
 	if ok {
@@ -30,7 +30,7 @@ func (r *pageRig) onPage(p changepage.Page, c changepage.Change) (b protocol.Fol
 }
 
 func (r *pageRig) uncommon(s *Proc, x wire.Extent) {
-	if _, err := r.Frame(s.serial, protocol.Frame{Kind: protocol.KindUncommon, Body: protocol.Encode(&protocol.Uncommon{Arena: x.Arena, Off: x.Off})}); err != nil {
+	if _, err := r.Frame(s.serial, protocol.Frame{Kind: protocol.KindLeaveCommon, Body: protocol.Encode(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.settle()
@@ -67,9 +67,9 @@ func TestHanded(t *testing.T) {
 		if ok, _ := page.Member(1, 1, 1).Take(c); !ok {
 			t.Error("not claimed")
 		}
-		r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: 5, Change: uint32(c)})
-		r.do(protocol.PageOrder{Do: protocol.PageOver, Set: 5, Change: uint32(c)})
-		r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 6})
+		r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: 5, Change: uint32(c)})
+		r.do(protocol.PageCommand{Do: protocol.PageOver, Set: 5, Change: uint32(c)})
+		r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 6})
 		if next.holders != 1 || r.procs[1].holds[next.place()] != next {
 			t.Errorf("%d hold the page of the Result after the roll-back, not who has claimed it", next.holders)
 		}
@@ -87,13 +87,13 @@ func TestHanded(t *testing.T) {
 	r.follow(r.procs[1], 8, 8)
 	r.work(nil)
 	old, _ := r.view(7)
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 8})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 8})
 	if n := r.Sizes(); n["pages left"] != 1 || n["ranges"] != 2 {
 		t.Errorf("%v while members have a page that is dropped", n)
 	}
 	old.Member(0, 1, 1).Leave()
 	r.uncommon(r.procs[1], r.bodies[7].X)
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: 5, Change: 3, Votes: 3})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: 3, Votes: 3})
 	r.work(nil)
 	if n := r.Sizes(); n["pages left"] != 0 || n["ranges"] != 1 {
 		t.Errorf("%v when all have left it", n)
@@ -104,9 +104,9 @@ func TestHanded(t *testing.T) {
 	if _, ok := r.onPage(page, 4); ok || r.pages[6].extent.holders != 1 {
 		t.Error("a long body is on the page")
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: 5, Change: 4})
-	r.do(protocol.PageOrder{Do: protocol.PageOver, Set: 5, Change: 4})
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 6})
+	r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: 5, Change: 4})
+	r.do(protocol.PageCommand{Do: protocol.PageOver, Set: 5, Change: 4})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 6})
 	r.work(nil)
 	r.beginTo(5, []byte("body"))
 	r.works[0].Files.Release()
@@ -116,7 +116,7 @@ func TestHanded(t *testing.T) {
 	if b, ok := r.onPage(page, 5); !ok || b.X.Bytes != 0 || string(b.Rest) != "body" {
 		t.Errorf("without the memory of the page: %+v, %v", b, ok)
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 5})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 5})
 	for _, s := range r.procs {
 		r.end(s)
 	}
@@ -148,7 +148,7 @@ func TestWokenFirst(t *testing.T) {
 				t.Errorf("after the word of %d member %d is woken: not %v", last, i, stays)
 			}
 		}
-		r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 5})
+		r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 5})
 		for i, b := range bells {
 			if bellOf(r.procs[i].serial) > 1 && r.rung(b) {
 				t.Errorf("member %d, which leaves, is woken at once", i)
@@ -160,7 +160,7 @@ func TestWokenFirst(t *testing.T) {
 				t.Errorf("after the word of %d, when the page is dropped, member %d is woken: %v", last, i, stays)
 			}
 		}
-		r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: 6})
+		r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: 6})
 		for _, s := range r.procs {
 			r.end(s)
 		}
@@ -169,7 +169,7 @@ func TestWokenFirst(t *testing.T) {
 }
 
 func (r *pageRig) word(s *Proc, set, c uint32) {
-	if _, err := r.Frame(s.serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&protocol.Word{Set: set, Change: c})}); err != nil {
+	if _, err := r.Frame(s.serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&protocol.StatusWord{Set: set, Change: c})}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.settle()

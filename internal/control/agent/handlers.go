@@ -13,10 +13,10 @@ type handler func(a *Agent, s *Proc, f protocol.Frame, m protocol.Message)
 var handlers = [256]handler{
 	protocol.KindDead:        event((*Agent).acknowledge),
 	protocol.KindCommon:      on((*Agent).enterCommon),
-	protocol.KindUncommon:    event((*Agent).leaveCommon),
+	protocol.KindLeaveCommon: event((*Agent).leaveCommon),
 	protocol.KindMemory:      on((*Agent).enterMemory),
 	protocol.KindLeaveMemory: event((*Agent).leaveMemory),
-	protocol.KindWord:        event((*Agent).swapped),
+	protocol.KindStatusWord:  event((*Agent).swapped),
 }
 
 // on makes a handler of a method that answers a request.

@@ -52,7 +52,7 @@ func newHeapModel(t *testing.T, seed uint64) *heapModel {
 func (m *heapModel) join(direct bool) *Proc {
 	id := m.Reserve(BareProcs(1))
 	s := m.unbound[id][0]
-	m.bind(&protocol.Order{ID: id, Serial: m.next, Count: 1})
+	m.bind(&protocol.Command{ID: id, Serial: m.next, Count: 1})
 	s.pid = int(m.next) + 100
 	pid := s.pid
 	if !direct {
@@ -201,7 +201,7 @@ func TestHeapModel(t *testing.T) {
 			case what < 28:
 				for at := range m.holds[s] {
 					delete(m.holds[s], at)
-					m.say(s, 0, &protocol.Uncommon{Arena: at.arena, Off: at.off})
+					m.say(s, 0, &protocol.LeaveCommon{Arena: at.arena, Off: at.off})
 					break
 				}
 			case what == 28:

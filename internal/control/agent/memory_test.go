@@ -25,7 +25,7 @@ type memoryRig struct {
 
 func newMemoryRig(t *testing.T, n int) *memoryRig {
 	r := &memoryRig{Agent: New(6, 3, nil), t: t, procs: BareProcs(n), files: map[uint32]*Files{}, fails: map[uint32]error{}}
-	r.Take(&protocol.Order{Kind: protocol.OrderBind, ID: r.Reserve(r.procs), Serial: 1, Count: uint32(n)})
+	r.Take(&protocol.Command{Kind: protocol.CmdBind, ID: r.Reserve(r.procs), Serial: 1, Count: uint32(n)})
 	for i, s := range r.procs {
 		if _, err := r.Hello(s.token, 100+i); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestMemoryRefused(t *testing.T) {
 	if n := r.Sizes()["memories"]; n != 1+maxMemoriesOf {
 		t.Errorf("%d memories", n)
 	}
-	r.Take(&protocol.Order{Kind: protocol.OrderOver, Serial: p[0].serial, State: protocol.Finalized})
+	r.Take(&protocol.Command{Kind: protocol.CmdOver, Serial: p[0].serial, State: protocol.Finalized})
 	if _, err := r.ask(p[0], "late", 1); err == nil {
 		t.Error("memory for who is finalized")
 	}

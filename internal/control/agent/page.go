@@ -24,9 +24,9 @@ type page struct {
 	lines   changepage.Page
 	dropped bool
 
-	asked   map[int]struct{}     // who was given a page that is asked for, by place; nil: it is watched
-	waiting []follower           // until memory is there
-	orders  []protocol.PageOrder // the same, or until the change before is seen no more
+	asked   map[int]struct{}       // who was given a page that is asked for, by place; nil: it is watched
+	waiting []follower             // until memory is there
+	orders  []protocol.PageCommand // the same, or until the change before is seen no more
 
 	// change is the last that has begun, word what the head was told of it, and next the
 	// page of what the set is to become by it, which members may be handed.
@@ -49,14 +49,14 @@ type follower struct {
 
 // follow gives p the page of a set, which is made if it is not there. Nobody has to
 // ask: p is nil then.
-func (a *Agent) follow(p *Proc, o *protocol.Order) {
+func (a *Agent) follow(p *Proc, o *protocol.Command) {
 	q := follower{question{p: p, id: o.ID}, o.Frame}
 	switch {
 	case p == nil && o.Serial != 0: // it has ended
 		return
 	case p == nil:
 	case o.Members.Len() == 0:
-		a.followReply(&q, nil, 0, protocol.FollowBody{})
+		a.followReply(&q, nil, 0, protocol.PageBody{})
 		return
 	case p.state != protocol.Joined || o.Members.Index(a.id(p)) < 0:
 		a.refuse(p, o.ID, protocol.Refused("process %v is %v, and gets no page of set %d", a.id(p), p.state, o.Page.Set))
@@ -83,14 +83,14 @@ func (a *Agent) follow(p *Proc, o *protocol.Order) {
 }
 
 // newPage makes the page of a set. Those who ask wait until its memory is there.
-func (a *Agent) newPage(o *protocol.Order) (*page, error) {
+func (a *Agent) newPage(o *protocol.Command) (*page, error) {
 	n := int64(changepage.Bytes(o.Members.Len()))
 	x, err := a.heap.takeSmall(n)
 	if err != nil {
 		return nil, err
 	}
 	g := &page{set: o.Page.Set, members: o.Members, extent: x}
-	if g.set&protocol.AskPage != 0 {
+	if g.set&protocol.QueryPage != 0 {
 		g.asked = map[int]struct{}{}
 	}
 	a.pages[g.set] = g
@@ -158,8 +158,8 @@ func (a *Agent) answerFollowers(g *page, err error) {
 			if g.asked != nil {
 				g.asked[place] = struct{}{}
 			}
-			a.followReply(q, f, protocol.FrameFDs, protocol.FollowBody{
-				X: x.name(), Members: g.members.Len(), Place: place, Board: board.told(),
+			a.followReply(q, f, protocol.FrameFDs, protocol.PageBody{
+				X: x.name(), Members: g.members.Len(), Place: place, Area: board.told(),
 			})
 			f.Release()
 		}
@@ -167,7 +167,7 @@ func (a *Agent) answerFollowers(g *page, err error) {
 }
 
 // followReply gives p a page, with what the head says beside it.
-func (a *Agent) followReply(q *follower, f *Files, fds int, b protocol.FollowBody) {
+func (a *Agent) followReply(q *follower, f *Files, fds int, b protocol.PageBody) {
 	b.Rest = q.rest
 	frame, err := protocol.ReplyFrame(q.id, fds, &b)
 	switch {
@@ -222,7 +222,7 @@ func (a *Agent) closePage(g *page) {
 }
 
 // page does what the head orders on the page of a set.
-func (a *Agent) page(o *protocol.PageOrder) {
+func (a *Agent) page(o *protocol.PageCommand) {
 	g := a.pages[o.Set]
 	c := changepage.Change(o.Change)
 	switch {
@@ -246,7 +246,7 @@ func (a *Agent) page(o *protocol.PageOrder) {
 		a.behinds[g.set] = g
 		g.orders = append(g.orders, *o)
 		return
-	case c > g.change && o.Do != protocol.PageBegin && o.Do != protocol.PageLook: // it was withdrawn before it began
+	case c > g.change && o.Do != protocol.PageBegin && o.Do != protocol.PagePoll: // it was withdrawn before it began
 		a.notHere(o)
 		return
 	}
@@ -281,7 +281,7 @@ func (a *Agent) page(o *protocol.PageOrder) {
 		if c == g.change {
 			g.word = s
 		}
-		a.tellWord(g.set, c, s, g.iteration(c)).Late = late
+		a.tellWord(g.set, c, s, g.iteration(c)).Stuck = late
 	case protocol.PageAccept:
 		g.lines.Accept(c)
 		a.look(g)
@@ -315,7 +315,7 @@ func (a *Agent) page(o *protocol.PageOrder) {
 		g.lines.Publish(c, o.Agreed-1)
 		g.showFrom(c, o.Call)
 		a.ring(g)
-	case protocol.PageLook:
+	case protocol.PagePoll:
 		a.tellLook(g, o.Do, 0, 0)
 	case protocol.PageBegun:
 		a.tellLook(g, o.Do, o.Change, 0)
@@ -343,25 +343,25 @@ func (g *page) places(of wire.Members) iter.Seq[int] {
 }
 
 // notHere answers an order about a change of which nobody here was handed anything.
-func (a *Agent) notHere(o *protocol.PageOrder) {
+func (a *Agent) notHere(o *protocol.PageCommand) {
 	switch o.Do {
 	case protocol.PageWithdraw, protocol.PageBreak:
 		a.tellWord(o.Set, changepage.Change(o.Change), changepage.RolledBack, 0)
 	case protocol.PageAsk, protocol.PageOver, protocol.PageBegun:
-		a.up = append(a.up, protocol.Report{Kind: protocol.ReportLook, Set: o.Set, Change: o.Change, Look: protocol.Look{Of: o.Do}})
+		a.up = append(a.up, protocol.Report{Kind: protocol.ReportProgress, Set: o.Set, Change: o.Change, Progress: protocol.Progress{Of: o.Do}})
 	}
 }
 
-func (a *Agent) tellLook(g *page, of protocol.PageDo, change uint32, calls uint64) protocol.Look {
+func (a *Agent) tellLook(g *page, of protocol.PageDo, change uint32, calls uint64) protocol.Progress {
 	l := g.progress()
 	l.Of, l.Calls = of, calls
-	a.up = append(a.up, protocol.Report{Kind: protocol.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
+	a.up = append(a.up, protocol.Report{Kind: protocol.ReportProgress, Set: g.set, Change: change, Progress: l, Stuck: g.late()})
 	return l
 }
 
 // swapped: p says that it has swapped the word of a change; or that it is behind no
 // more; or that it waits for the head to find the iteration.
-func (a *Agent) swapped(p *Proc, m *protocol.Word) {
+func (a *Agent) swapped(p *Proc, m *protocol.StatusWord) {
 	g := a.pages[m.Set]
 	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || changepage.Change(m.Change) != g.change {
 		return
@@ -402,14 +402,14 @@ var verdicts = [...]change.Verdict{changepage.Accepted: change.IsAccepted, chang
 
 func (a *Agent) tellWord(set uint32, c changepage.Change, s changepage.State, iteration uint64) *protocol.Report {
 	a.up = append(a.up, protocol.Report{
-		Kind: protocol.ReportWord, Set: set, Change: uint32(c), Word: verdicts[s], Iteration: iteration,
+		Kind: protocol.ReportStatusWord, Set: set, Change: uint32(c), Word: verdicts[s], Iteration: iteration,
 	})
 	return &a.up[len(a.up)-1]
 }
 
 // late is whom the page's change waits for.
-func (g *page) late() protocol.Late {
-	l := protocol.Late{At: g.iteration(g.change)}
+func (g *page) late() protocol.Stuck {
+	l := protocol.Stuck{At: g.iteration(g.change)}
 	for i := range g.members.Len() {
 		handed, voted := g.lines.Told(g.change, i)
 		switch line := g.lines.Line(i); {
@@ -430,8 +430,8 @@ const (
 )
 
 // progress is how far the members are, as they say.
-func (g *page) progress() protocol.Look {
-	var l protocol.Look
+func (g *page) progress() protocol.Progress {
+	var l protocol.Progress
 	told, total := 0, time.Duration(0)
 	for i := range g.members.Len() {
 		line := g.lines.Line(i)

@@ -27,14 +27,14 @@ func FuzzPage(f *testing.F) {
 		_, memory := r.view(1)
 		for begun := uint32(0); len(script) >= 4; script = script[4:] {
 			what, a, b, v := script[0]%13, script[1], script[2], script[3]
-			o := protocol.PageOrder{Set: set, Change: begun, Agreed: uint64(a) + 1, Call: uint64(v), Votes: 2, Options: protocol.Options{Step: 1, Lookahead: 1}}
+			o := protocol.PageCommand{Set: set, Change: begun, Agreed: uint64(a) + 1, Call: uint64(v), Votes: 2, Options: protocol.Options{Step: 1, Lookahead: 1}}
 			switch what {
 			case 0: // a member writes
 				at := (int(b)<<8 | int(a)) * 8 % (len(memory) - 7)
 				binary.LittleEndian.PutUint64(memory[at&^7:], uint64(v)*0x0101_0101_0101_0101)
 				continue
 			case 12: // and says that it has swapped the word
-				r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&protocol.Word{Set: set, Change: uint32(a)})})
+				r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&protocol.StatusWord{Set: set, Change: uint32(a)})})
 				r.settle()
 				continue
 			case 1:
@@ -42,7 +42,7 @@ func FuzzPage(f *testing.F) {
 				o.Do, o.Change = protocol.PageBegin, begun
 			default:
 				o.Do = []protocol.PageDo{protocol.PageFix, protocol.PageWithdraw, protocol.PageBreak, protocol.PageVote, protocol.PageCommit,
-					protocol.PageOver, protocol.PageLook, protocol.PageAsk, protocol.PagePublish, protocol.PageNoVote}[what-2]
+					protocol.PageOver, protocol.PagePoll, protocol.PageAsk, protocol.PagePublish, protocol.PageNoVote}[what-2]
 				if b > 1 {
 					o.Members = r.members
 				}
@@ -52,10 +52,10 @@ func FuzzPage(f *testing.F) {
 			}
 			r.work(nil)
 			for _, w := range r.words {
-				if l := &w.Look; w.Kind == protocol.ReportLook && (l.Begun > 2 || l.Most > changepage.MaxNumber || l.Least > changepage.MaxNumber) {
+				if l := &w.Progress; w.Kind == protocol.ReportProgress && (l.Begun > 2 || l.Most > changepage.MaxNumber || l.Least > changepage.MaxNumber) {
 					t.Fatalf("%+v of two members", *l)
 				}
-				if w.Kind == protocol.ReportWord && (w.Word < change.IsAccepted || w.Word > change.IsRolledBack || w.Iteration > changepage.MaxNumber+1) {
+				if w.Kind == protocol.ReportStatusWord && (w.Word < change.IsAccepted || w.Word > change.IsRolledBack || w.Iteration > changepage.MaxNumber+1) {
 					t.Fatalf("%+v", w)
 				}
 				if err := protocol.Decode(&protocol.Report{}, protocol.Encode(&w)); err != nil {

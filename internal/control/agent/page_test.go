@@ -24,7 +24,7 @@ type pageRig struct {
 	procs   []*Proc
 	members wire.Members
 	works   []Deed
-	bodies  map[uint32]protocol.FollowBody // by request
+	bodies  map[uint32]protocol.PageBody // by request
 	fails   map[uint32]error
 	files   map[uint32][2]int
 	words   []protocol.Report
@@ -33,10 +33,10 @@ type pageRig struct {
 func newPageRig(t *testing.T, n int) *pageRig {
 	r := &pageRig{
 		Agent: New(6, 0, nil), t: t, procs: BareProcs(n),
-		bodies: map[uint32]protocol.FollowBody{}, fails: map[uint32]error{}, files: map[uint32][2]int{},
+		bodies: map[uint32]protocol.PageBody{}, fails: map[uint32]error{}, files: map[uint32][2]int{},
 	}
 	r.heap.most = modelArena
-	r.Take(&protocol.Order{Kind: protocol.OrderBind, ID: r.Reserve(r.procs), Serial: 1, Count: uint32(n)})
+	r.Take(&protocol.Command{Kind: protocol.CmdBind, ID: r.Reserve(r.procs), Serial: 1, Count: uint32(n)})
 	var ids []wire.ProcID
 	for i, s := range r.procs {
 		if _, err := r.Hello(s.token, 100+i); err != nil {
@@ -60,7 +60,7 @@ func newPageRig(t *testing.T, n int) *pageRig {
 
 func (r *pageRig) settle() {
 	r.Report(func(w *protocol.Report) {
-		if w.Kind == protocol.ReportWord || w.Kind == protocol.ReportLook {
+		if w.Kind == protocol.ReportStatusWord || w.Kind == protocol.ReportProgress {
 			r.words = append(r.words, *w)
 		}
 	})
@@ -90,7 +90,7 @@ func (r *pageRig) answered(d *Deed) {
 		r.fails[f.ID] = err
 		return
 	}
-	var b protocol.FollowBody
+	var b protocol.PageBody
 	if err := protocol.Decode(&b, reply.Body); err != nil {
 		r.t.Fatal(err)
 	}
@@ -122,15 +122,15 @@ func (r *pageRig) work(fail error) {
 }
 
 func (r *pageRig) follow(s *Proc, id, set uint32) {
-	r.Take(&protocol.Order{
-		Kind: protocol.OrderFollow, Serial: s.serial, ID: id, Members: r.members,
-		Page: protocol.PageOrder{Set: set}, Frame: []byte{byte(id)},
+	r.Take(&protocol.Command{
+		Kind: protocol.CmdSubscribe, Serial: s.serial, ID: id, Members: r.members,
+		Page: protocol.PageCommand{Set: set}, Frame: []byte{byte(id)},
 	})
 	r.settle()
 }
 
-func (r *pageRig) do(o protocol.PageOrder) {
-	r.Take(&protocol.Order{Kind: protocol.OrderPage, Page: o})
+func (r *pageRig) do(o protocol.PageCommand) {
+	r.Take(&protocol.Command{Kind: protocol.CmdPage, Page: o})
 	r.settle()
 }
 
@@ -224,7 +224,7 @@ func TestPage(t *testing.T) {
 	if len(r.bodies) > 0 {
 		t.Fatal("answered before the pages are there")
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 4}) // waits likewise
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 4}) // waits likewise
 	r.work(nil)
 	r.follow(r.procs[2], 3, set)
 	var members []*changepage.Member
@@ -246,12 +246,12 @@ func TestPage(t *testing.T) {
 	}
 	members[1].Tell(2000)
 	members[1].AddBytes(7)
-	r.do(protocol.PageOrder{Do: protocol.PageLook, Set: set})
-	if l := r.words[0].Look; l != (protocol.Look{Of: protocol.PageLook, Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
+	r.do(protocol.PageCommand{Do: protocol.PagePoll, Set: set})
+	if l := r.words[0].Progress; l != (protocol.Progress{Of: protocol.PagePoll, Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
 		t.Errorf("the head sees %+v", l)
 	}
 	r.words = nil
-	r.do(protocol.PageOrder{Do: protocol.PageFix, Set: set, Change: 1, Options: protocol.Options{Step: 2, Lookahead: 1}})
+	r.do(protocol.PageCommand{Do: protocol.PageFix, Set: set, Change: 1, Options: protocol.Options{Step: 2, Lookahead: 1}})
 	for i, m := range members {
 		if c := m.Check(14); c != 0 {
 			t.Fatalf("member %d is handed change %d before the agreed iteration", i, c)
@@ -259,13 +259,13 @@ func TestPage(t *testing.T) {
 		if c := m.Check(16); c != 1 || m.First() != (i == 0) {
 			t.Fatalf("member %d is handed change %d, first %v", i, c, m.First())
 		}
-		if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&protocol.Word{Set: set, Change: 1})}); err != nil {
+		if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&protocol.StatusWord{Set: set, Change: 1})}); err != nil {
 			t.Fatal(err)
 		}
 		r.settle()
 	}
 	r.said(protocol.Report{Set: set, Change: 1, Word: change.IsAccepted, Iteration: 17})
-	r.do(protocol.PageOrder{Do: protocol.PageWithdraw, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageWithdraw, Set: set, Change: 1})
 	r.said(protocol.Report{Set: set, Change: 1, Word: change.IsAccepted, Iteration: 17})
 	for _, m := range bells {
 		if !r.rung(m) || r.rung(m) {
@@ -275,23 +275,23 @@ func TestPage(t *testing.T) {
 	for range members {
 		page.Vote(1)
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageVote, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageVote, Set: set, Change: 1})
 	r.said(protocol.Report{Set: set, Change: 1, Word: change.IsCommitted, Iteration: 17})
 	for _, m := range bells {
 		if !r.rung(m) {
 			t.Error("a member is not told of the commit")
 		}
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: set, Change: 1})
 	r.said(protocol.Report{Set: set, Change: 1, Word: change.IsCommitted, Iteration: 17})
-	r.do(protocol.PageOrder{Do: protocol.PageOver, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageOver, Set: set, Change: 1})
 
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 2, Votes: 3})
-	r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: set, Change: 2})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 2, Votes: 3})
+	r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: set, Change: 2})
 	r.said(protocol.Report{Set: set, Change: 2, Word: change.IsRolledBack})
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set})
 	x := r.bodies[1].X
-	if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindUncommon, Body: protocol.Encode(&protocol.Uncommon{Arena: x.Arena, Off: x.Off})}); err != nil {
+	if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindLeaveCommon, Body: protocol.Encode(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})}); err != nil {
 		t.Fatal(err)
 	}
 	r.settle()
@@ -314,14 +314,14 @@ func TestNoPage(t *testing.T) {
 	if !errors.Is(r.fails[1], protocol.ErrRefused) || len(r.works) > 0 {
 		t.Errorf("no member: %v", r.fails[1])
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 3})
-	r.do(protocol.PageOrder{Do: protocol.PageWithdraw, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 3})
+	r.do(protocol.PageCommand{Do: protocol.PageWithdraw, Set: set, Change: 1})
 	r.said(protocol.Report{Set: set, Change: 1, Word: change.IsRolledBack})
 
 	errTest := errors.New("no pages")
 	r.follow(r.procs[0], 2, set)
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 3})
-	r.do(protocol.PageOrder{Do: protocol.PageBreak, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 3})
+	r.do(protocol.PageCommand{Do: protocol.PageBreak, Set: set, Change: 1})
 	r.said()
 	r.work(errTest)
 	if r.fails[2] == nil {
@@ -349,20 +349,20 @@ func TestNoPage(t *testing.T) {
 	if b := r.bodies[6]; b.X.Bytes != 0 || string(b.Rest) != "\x06" {
 		t.Errorf("who leaves is given %+v", b)
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set})
 	r.members = all
-	r.Take(&protocol.Order{Kind: protocol.OrderFollow, Members: all, Page: protocol.PageOrder{Set: set}}) // for nobody
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 1})
+	r.Take(&protocol.Command{Kind: protocol.CmdSubscribe, Members: all, Page: protocol.PageCommand{Set: set}}) // for nobody
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 1})
 	r.work(nil)
 	r.follow(r.procs[2], 8, set)
 	if page, _ := r.view(8); page.Missing(1) != 1 {
 		t.Error("a page that the head asked for has not begun")
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set})
 	r.end(r.procs[2])
 	r.members = wire.MembersOf(all.At(1))
 	r.follow(r.procs[1], 7, set+1)
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set + 1}) // while it is made
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set + 1}) // while it is made
 	r.work(nil)
 	if !errors.Is(r.fails[7], protocol.ErrNotFound) {
 		t.Errorf("a page that is dropped while it is made: %v", r.fails[7])
@@ -384,10 +384,10 @@ func TestScribbledPage(t *testing.T) {
 		at := rng.IntN(changepage.Bytes(2)/8) * 8
 		binary.LittleEndian.PutUint64(mem[at:], rng.Uint64()>>rng.IntN(64))
 		c := uint32(rng.IntN(4))
-		r.do(protocol.PageOrder{Do: [...]protocol.PageDo{
-			protocol.PageBegin, protocol.PageFix, protocol.PageWithdraw, protocol.PageBreak, protocol.PageVote, protocol.PageCommit, protocol.PageOver, protocol.PageLook, protocol.PageAsk, protocol.PagePublish, protocol.PageHide, protocol.PageBegun, protocol.PageNoVote,
+		r.do(protocol.PageCommand{Do: [...]protocol.PageDo{
+			protocol.PageBegin, protocol.PageFix, protocol.PageWithdraw, protocol.PageBreak, protocol.PageVote, protocol.PageCommit, protocol.PageOver, protocol.PagePoll, protocol.PageAsk, protocol.PagePublish, protocol.PageHide, protocol.PageBegun, protocol.PageNoVote,
 		}[rng.IntN(13)], Set: set, Change: c, Votes: 2, Agreed: rng.Uint64() >> rng.IntN(64), Call: rng.Uint64() >> rng.IntN(64), Options: protocol.Options{Step: 1, Lookahead: 1}, Members: r.members})
-		if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&protocol.Word{Set: set, Change: c})}); err != nil {
+		if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&protocol.StatusWord{Set: set, Change: c})}); err != nil {
 			t.Fatal(err)
 		}
 		r.settle()
@@ -396,13 +396,13 @@ func TestScribbledPage(t *testing.T) {
 			if err := protocol.Decode(&back, protocol.Encode(&r.words[i])); err != nil {
 				t.Fatalf("%+v: %v", r.words[i], err)
 			}
-			if w := &r.words[i]; w.Kind == protocol.ReportWord && w.Word == 0 || w.Iteration > changepage.MaxNumber {
+			if w := &r.words[i]; w.Kind == protocol.ReportStatusWord && w.Word == 0 || w.Iteration > changepage.MaxNumber {
 				t.Fatalf("the head is told %+v", w)
 			}
 		}
 		r.words = nil
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set})
 	r.end(r.procs[0])
 	r.empty()
 }
@@ -418,7 +418,7 @@ func TestPageBells(t *testing.T) {
 		r.work(nil)
 		bells = append(bells, r.epoll(uint32(i+1)))
 	}
-	r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 1})
 	rung := func(want func(i int) bool) {
 		t.Helper()
 		for i, b := range bells {
@@ -434,14 +434,14 @@ func TestPageBells(t *testing.T) {
 	if page.Accept(1); !page.Commit(1) {
 		t.Fatal("not committed")
 	}
-	if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&protocol.Word{Set: set, Change: 1})}); err != nil {
+	if _, err := r.Frame(r.procs[0].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&protocol.StatusWord{Set: set, Change: 1})}); err != nil {
 		t.Fatal(err)
 	}
 	r.settle()
 	rung(func(int) bool { return true })
-	r.do(protocol.PageOrder{Do: protocol.PageOver, Set: set, Change: 1})
+	r.do(protocol.PageCommand{Do: protocol.PageOver, Set: set, Change: 1})
 	rung(func(int) bool { return true })
-	r.do(protocol.PageOrder{Do: protocol.PageDrop, Set: set})
+	r.do(protocol.PageCommand{Do: protocol.PageDrop, Set: set})
 	for _, s := range r.procs {
 		r.end(s)
 	}
@@ -452,7 +452,7 @@ func TestPageBells(t *testing.T) {
 // left, and nobody might come.
 func TestPageOfThoseWhoHaveLeft(t *testing.T) {
 	const set = 5
-	for what, orders := range map[string][]protocol.PageOrder{
+	for what, orders := range map[string][]protocol.PageCommand{
 		"votes before it is handed out": {{Do: protocol.PageVote}, {Do: protocol.PageVote}, {Do: protocol.PageFix}},
 		"votes afterwards":              {{Do: protocol.PageVote}, {Do: protocol.PageFix}, {Do: protocol.PageVote}},
 	} {
@@ -460,7 +460,7 @@ func TestPageOfThoseWhoHaveLeft(t *testing.T) {
 			r := newPageRig(t, 2)
 			r.follow(r.procs[0], 1, set)
 			r.work(nil)
-			r.do(protocol.PageOrder{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 2})
+			r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: set, Change: 1, Votes: 2})
 			for i, o := range orders {
 				if n := len(r.words); n != 0 {
 					t.Errorf("before order %d the head hears %+v", i, r.words)

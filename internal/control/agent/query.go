@@ -38,7 +38,7 @@ func (a *Agent) holdCalls(g *page, of protocol.PageDo, c changepage.Change) {
 	}
 	l := a.tellLook(g, of, uint32(c), most)
 	// Of a page on which is only asked the head takes no second word.
-	g.idle = c == g.change && g.set&protocol.AskPage == 0 && l.Begun == 0 && most == 0
+	g.idle = c == g.change && g.set&protocol.QueryPage == 0 && l.Begun == 0 && most == 0
 }
 
 // freeCalls lets them go on, if they still wait.
@@ -140,6 +140,6 @@ func (a *Agent) late() {
 // withdrawLate ends a change that has not begun on its page, where another one is
 // looked at: nobody was handed it.
 func (a *Agent) withdrawLate(g *page, c uint32) {
-	g.orders = slices.DeleteFunc(g.orders, func(o protocol.PageOrder) bool { return o.Change == c })
-	a.up = append(a.up, protocol.Report{Kind: protocol.ReportWord, Set: g.set, Change: c, Word: change.IsRolledBack})
+	g.orders = slices.DeleteFunc(g.orders, func(o protocol.PageCommand) bool { return o.Change == c })
+	a.up = append(a.up, protocol.Report{Kind: protocol.ReportStatusWord, Set: g.set, Change: c, Word: change.IsRolledBack})
 }

@@ -25,7 +25,7 @@ func TestPageQueries(t *testing.T) {
 	}
 	do := func(c uint32, list ...protocol.PageDo) {
 		for _, d := range list {
-			r.do(protocol.PageOrder{Do: d, Set: set, Change: c, Votes: 3})
+			r.do(protocol.PageCommand{Do: d, Set: set, Change: c, Votes: 3})
 		}
 	}
 	begun := func(want changepage.Change) {
@@ -43,8 +43,8 @@ func TestPageQueries(t *testing.T) {
 			t.Fatalf("call %d of member %d sees %d, %v, want %d", k.Number, i, c, ok, want)
 		}
 		if c := m.Seen(k); c != 0 {
-			word := protocol.Word{Set: set, Change: uint32(c)}
-			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&word)}); err != nil {
+			word := protocol.StatusWord{Set: set, Change: uint32(c)}
+			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&word)}); err != nil {
 				t.Fatal(err)
 			}
 			r.settle()
@@ -98,7 +98,7 @@ func TestPageQueries(t *testing.T) {
 	r.end(r.procs[1])
 	begun(4)
 	x := r.bodies[3].X
-	if _, err := r.Frame(r.procs[2].serial, protocol.Frame{Kind: protocol.KindUncommon, Body: protocol.Encode(&protocol.Uncommon{Arena: x.Arena, Off: x.Off})}); err != nil {
+	if _, err := r.Frame(r.procs[2].serial, protocol.Frame{Kind: protocol.KindLeaveCommon, Body: protocol.Encode(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})}); err != nil {
 		t.Fatal(err)
 	}
 	r.settle()
@@ -126,19 +126,19 @@ func TestPageQueriesOfHead(t *testing.T) {
 		members = append(members, page.Member(i, 1, 1))
 	}
 	do := func(d protocol.PageDo, c uint32, call uint64) {
-		r.do(protocol.PageOrder{Do: d, Set: set, Change: c, Votes: 9, Agreed: 1, Call: call})
+		r.do(protocol.PageCommand{Do: d, Set: set, Change: c, Votes: 9, Agreed: 1, Call: call})
 	}
 	calls := func(want uint64) {
 		t.Helper()
-		if len(r.words) != 1 || r.words[0].Kind != protocol.ReportLook || r.words[0].Change != 1 || r.words[0].Look.Calls != want {
+		if len(r.words) != 1 || r.words[0].Kind != protocol.ReportProgress || r.words[0].Change != 1 || r.words[0].Progress.Calls != want {
 			t.Errorf("told %+v, want %d calls", r.words, want)
 		}
 		r.words = nil
 	}
 	end := func(i int, k changepage.Call) {
 		if c := members[i].Seen(k); c != 0 {
-			word := protocol.Word{Set: set, Change: uint32(c)}
-			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindWord, Body: protocol.Encode(&word)}); err != nil {
+			word := protocol.StatusWord{Set: set, Change: uint32(c)}
+			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&word)}); err != nil {
 				t.Fatal(err)
 			}
 			r.settle()

@@ -140,7 +140,7 @@ func join(conn *socket, in *fdReader, m *protocol.Hello, deadline time.Time) (*p
 	}
 	f, fds, err := in.next()
 	if err != nil {
-		return nil, protocol.Answered(err, "this program")
+		return nil, protocol.ExplainVersion(err, "this program")
 	}
 	var said protocol.Welcomed
 	var w protocol.Welcome
@@ -164,7 +164,7 @@ func join(conn *socket, in *fdReader, m *protocol.Hello, deadline time.Time) (*p
 		protocol.CloseFiles(fds[:]...)
 		return nil, err
 	}
-	w.Segment, w.Bell, w.Arena, w.Given = fds[0], fds[1], said.Arena, said.Given
+	w.Segment, w.Bell, w.Arena, w.Preallocated = fds[0], fds[1], said.Arena, said.Preallocated
 	w.Arena.File = fds[2]
 	return &w, nil
 }

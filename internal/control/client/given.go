@@ -24,42 +24,42 @@ type abandoned struct {
 // requests are all that a process asks. Of those without an entry that says more a context
 // just ends the wait: they change nothing.
 var requests = map[protocol.Kind]abandoned{
-	protocol.KindContact:  {},
-	protocol.KindGet:      {},
-	protocol.KindAwait:    {},
-	protocol.KindDescribe: {},
-	protocol.KindNews:     {},
-	protocol.KindSetGet:   {},
-	protocol.KindHappen:   {}, // who gives up a question ends the interest
-	protocol.KindEnd:      {},
-	protocol.KindKin:      {}, // the set was given when the process was attached
-	protocol.KindAbort:    {}, // who aborts does not wait for a head that is stuck
+	protocol.KindContact:    {},
+	protocol.KindGet:        {},
+	protocol.KindAwait:      {},
+	protocol.KindDescribe:   {},
+	protocol.KindNews:       {},
+	protocol.KindSetGet:     {},
+	protocol.KindNextEvent:  {}, // who gives up a question ends the interest
+	protocol.KindEnd:        {},
+	protocol.KindAttachment: {}, // the set was given when the process was attached
+	protocol.KindAbort:      {}, // who aborts does not wait for a head that is stuck
 
-	protocol.KindPut:      {waits: true},
-	protocol.KindDelete:   {waits: true},
-	protocol.KindFence:    {waits: true},
-	protocol.KindSpawn:    {waits: true},
-	protocol.KindFinalize: {waits: true},
-	protocol.KindSubmit:   {waits: true},
-	protocol.KindWithdraw: {waits: true},
-	protocol.KindUpdate:   {waits: true},
-	protocol.KindHanded:   {waits: true},
-	protocol.KindSetPut:   {waits: true},
-	protocol.KindMain:     {waits: true},
-	protocol.KindProvide:  {waits: true},
-	protocol.KindPort:     {waits: true},
-	protocol.KindMeet:     {waits: true},
-	protocol.KindService:  {waits: true},
-	protocol.KindSignal:   {waits: true},
-	protocol.KindAttach:   {waits: true},
-	protocol.KindAbroad:   {waits: true},
+	protocol.KindPut:        {waits: true},
+	protocol.KindDelete:     {waits: true},
+	protocol.KindFence:      {waits: true},
+	protocol.KindSpawn:      {waits: true},
+	protocol.KindFinalize:   {waits: true},
+	protocol.KindSubmit:     {waits: true},
+	protocol.KindWithdraw:   {waits: true},
+	protocol.KindUpdate:     {waits: true},
+	protocol.KindGetChange:  {waits: true},
+	protocol.KindSetPut:     {waits: true},
+	protocol.KindMain:       {waits: true},
+	protocol.KindProvide:    {waits: true},
+	protocol.KindPort:       {waits: true},
+	protocol.KindConnect:    {waits: true},
+	protocol.KindService:    {waits: true},
+	protocol.KindSignal:     {waits: true},
+	protocol.KindAttach:     {waits: true},
+	protocol.KindForeignJob: {waits: true},
 
-	protocol.KindLookup:  {back: (*Client).backLookup},
-	protocol.KindDefine:  {back: (*Client).backDefine},
-	protocol.KindAlgebra: {back: (*Client).backAlgebra},
-	protocol.KindCommon:  {back: (*Client).backCommon},
-	protocol.KindMemory:  {back: (*Client).backMemory, same: sameMemory},
-	protocol.KindFollow:  {back: (*Client).backFollow, same: sameFollow},
+	protocol.KindLookup:    {back: (*Client).backLookup},
+	protocol.KindDefine:    {back: (*Client).backDefine},
+	protocol.KindAlgebra:   {back: (*Client).backAlgebra},
+	protocol.KindCommon:    {back: (*Client).backCommon},
+	protocol.KindMemory:    {back: (*Client).backMemory, same: sameMemory},
+	protocol.KindSubscribe: {back: (*Client).backFollow, same: sameFollow},
 }
 
 // A connection that is lost holds nothing, so that nothing need be given back there.
@@ -104,14 +104,14 @@ func (c *Client) backMemory(asked protocol.Message, _ []byte) {
 func sameMemory(asked protocol.Message) any { return asked.(*protocol.Memory).Name }
 
 func (c *Client) backFollow(asked protocol.Message, answer []byte) {
-	m := asked.(*protocol.Follow)
-	var b protocol.FollowBody
+	m := asked.(*protocol.Subscribe)
+	var b protocol.PageBody
 	if protocol.Decode(&b, answer) != nil {
 		return
 	}
 	set := m.Set
 	if m.In != 0 {
-		var ask protocol.AskBody
+		var ask protocol.QueryBody
 		if protocol.Decode(&ask, b.Rest) != nil {
 			return
 		}
@@ -121,7 +121,7 @@ func (c *Client) backFollow(asked protocol.Message, answer []byte) {
 		_ = c.LeaveCommon(b.X)
 	}
 	if set != 0 { // else In was replaced by another set
-		_ = c.tell(&protocol.Set{Kind: protocol.KindUnfollow, Number: set})
+		_ = c.tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: set})
 	}
 }
 
@@ -129,6 +129,6 @@ func (c *Client) backFollow(asked protocol.Message, answer []byte) {
 type follows struct{ set, in uint32 }
 
 func sameFollow(asked protocol.Message) any {
-	m := asked.(*protocol.Follow)
+	m := asked.(*protocol.Subscribe)
 	return follows{m.Set, m.In}
 }

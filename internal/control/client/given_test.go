@@ -89,10 +89,10 @@ func newHead(t *testing.T) (*Client, *head) {
 // same thing asked for again: or that would be taken, too.
 func TestLateAnswersAreGivenBack(t *testing.T) {
 	x := wire.Extent{Arena: 1, Total: 1 << 20, Off: 64, Bytes: 4096}
-	page := protocol.FollowBody{X: x, Members: 2, Place: 1}
+	page := protocol.PageBody{X: x, Members: 2, Place: 1}
 	asked := page
-	asked.Rest = protocol.Encode(&protocol.AskBody{Page: 9})
-	replaced := protocol.FollowBody{Rest: protocol.Encode(&protocol.AskBody{Successor: 9})}
+	asked.Rest = protocol.Encode(&protocol.QueryBody{Page: 9})
+	replaced := protocol.PageBody{Rest: protocol.Encode(&protocol.QueryBody{Successor: 9})}
 	for name, q := range map[string]struct {
 		ask    protocol.Message
 		answer protocol.Message
@@ -102,12 +102,12 @@ func TestLateAnswersAreGivenBack(t *testing.T) {
 		"lookup":  {ask: &protocol.Text{Kind: protocol.KindLookup, Text: "app://x"}, answer: &protocol.DescribeBody{Set: wire.Set{Number: 7}}, back: []protocol.Message{&protocol.Release{Number: 7}}},
 		"define":  {ask: &protocol.Members{Kind: protocol.KindDefine, Members: wire.MembersOf(serial(1))}, answer: &protocol.SetBody{S: wire.Set{Number: 7}}, back: []protocol.Message{&protocol.Release{Number: 7}}},
 		"algebra": {ask: &protocol.Algebra{Do: protocol.Union, In: []uint32{1}}, answer: &protocol.SetsBody{Sets: []protocol.SetName{{Number: 7, Name: "a"}, {Name: protocol.EmptyURI}, {Number: 8, Name: "b"}}}, back: []protocol.Message{&protocol.Release{Number: 7}, &protocol.Release{Number: 8}}},
-		"common":  {ask: &protocol.Common{Members: wire.MembersOf(serial(1)), Bytes: 1}, answer: &protocol.CommonBody{X: x}, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}}},
+		"common":  {ask: &protocol.Common{Members: wire.MembersOf(serial(1)), Bytes: 1}, answer: &protocol.CommonBody{X: x}, files: true, back: []protocol.Message{&protocol.LeaveCommon{Arena: 1, Off: 64}}},
 		"memory":  {ask: &protocol.Memory{Name: "m", Bytes: 1}, answer: &protocol.MemoryBody{Name: "m", Bytes: 4096}, files: true, back: []protocol.Message{&protocol.LeaveMemory{Name: "m"}}},
-		"follow":  {ask: &protocol.Follow{Set: 3}, answer: &page, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnfollow, Number: 3}}},
-		"asked":   {ask: &protocol.Follow{Set: 3, In: 4}, answer: &asked, files: true, back: []protocol.Message{&protocol.Uncommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnfollow, Number: 9}}},
-		"alone":   {ask: &protocol.Follow{Set: 3}, answer: &protocol.FollowBody{}, back: []protocol.Message{&protocol.Set{Kind: protocol.KindUnfollow, Number: 3}}},
-		"none":    {ask: &protocol.Follow{Set: 3, In: 4}, answer: &replaced},
+		"follow":  {ask: &protocol.Subscribe{Set: 3}, answer: &page, files: true, back: []protocol.Message{&protocol.LeaveCommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnsubscribe, Number: 3}}},
+		"asked":   {ask: &protocol.Subscribe{Set: 3, In: 4}, answer: &asked, files: true, back: []protocol.Message{&protocol.LeaveCommon{Arena: 1, Off: 64}, &protocol.Set{Kind: protocol.KindUnsubscribe, Number: 9}}},
+		"alone":   {ask: &protocol.Subscribe{Set: 3}, answer: &protocol.PageBody{}, back: []protocol.Message{&protocol.Set{Kind: protocol.KindUnsubscribe, Number: 3}}},
+		"none":    {ask: &protocol.Subscribe{Set: 3, In: 4}, answer: &replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, h := newHead(t)

@@ -203,7 +203,7 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 // LeaveCommon tells that the caller, which was given common memory, does not touch
 // it any more. One way.
 func (c *Client) LeaveCommon(x wire.Extent) error {
-	return c.tell(&protocol.Uncommon{Arena: x.Arena, Off: x.Off})
+	return c.tell(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})
 }
 
 // Spawn starts n more processes of this job with the command line argv, or
@@ -268,7 +268,7 @@ func (c *Client) Dead(p wire.ProcID) error {
 // Cut tells p, if it lives, that this process cannot talk to it, and why: EvCut.
 // Each call is told, so it also wakes p. One way.
 func (c *Client) Cut(p wire.ProcID, why string) error {
-	return c.tell(&protocol.Cut{Proc: p, Text: why})
+	return c.tell(&protocol.Disconnected{Proc: p, Text: why})
 }
 
 // Ping asks whether p takes part in the job: an EvPong with this id if it does,

@@ -23,7 +23,7 @@ type JobAddr struct {
 // Jobs lists the jobs whose agents listen on this host, of every user and in
 // no particular order.
 func Jobs() ([]JobAddr, error) {
-	addrs, err := protocol.Listening()
+	addrs, err := protocol.ListenAddresses()
 	return jobsOf(addrs), err
 }
 
@@ -176,7 +176,7 @@ func (t *Tool) exchange(m protocol.Message, part func(body []byte) error) error 
 		protocol.CloseFiles(fds[:]...)
 		switch {
 		case err != nil:
-			return protocol.Answered(err, "this gompictl")
+			return protocol.ExplainVersion(err, "this gompictl")
 		case f.Kind == protocol.KindBye:
 			return protocol.ByeError(f.Body)
 		case f.ID != t.id:

@@ -18,7 +18,7 @@ func TestParseJobs(t *testing.T) {
 0000000000000000: 00000002 00000000 zz 0001 01 15441 @gompi-00000000000000ab
 short
 `
-	addrs, err := protocol.ParseListening(strings.NewReader(table))
+	addrs, err := protocol.ParseSockets(strings.NewReader(table))
 	jobs := jobsOf(addrs)
 	if err != nil || len(jobs) != 1 || jobs[0].Job != 0xab {
 		t.Errorf("%+v, %v", jobs, err)

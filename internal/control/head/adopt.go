@@ -32,12 +32,12 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 			o.pages = append(o.pages, pageChange{s, number})
 			h.makePages(f) // of a Result nobody may have asked for the page yet
 			b, next := h.handedOn(o, part)
-			h.page(f, protocol.PageOrder{Do: protocol.PageBegin, Change: number, Votes: votes, Options: o.options, Next: next, Body: b})
+			h.page(f, protocol.PageCommand{Do: protocol.PageBegin, Change: number, Votes: votes, Options: o.options, Next: next, Body: b})
 			h.beginAsks(o, s)
 		}
 	}
 	if o.options.Hold {
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageLook}) // from where its data begin
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PagePoll}) // from where its data begin
 	}
 	if o.ballot != nil {
 		o.ballot.begin(voters, o.voted)
@@ -46,7 +46,7 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 	h.noVote(o)
 	for _, id := range voters {
 		if _, ok := o.voted[id.Serial]; ok {
-			h.ofPages(o, protocol.PageOrder{Do: protocol.PageVote})
+			h.ofPages(o, protocol.PageCommand{Do: protocol.PageVote})
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (h *Head) noVote(o *op) {
 	}
 	for rs := b.Members().Ranges(); len(rs) > 0; {
 		n := min(len(rs), protocol.MaxRanges)
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageNoVote, Members: wire.NewMembers(rs[:n]...)})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageNoVote, Members: wire.NewMembers(rs[:n]...)})
 		rs = rs[n:]
 	}
 }
@@ -85,7 +85,7 @@ func (h *Head) handedOn(o *op, part int) (body []byte, next uint32) {
 }
 
 // ofPages has something done about a change on its pages.
-func (h *Head) ofPages(o *op, order protocol.PageOrder) {
+func (h *Head) ofPages(o *op, order protocol.PageCommand) {
 	for _, at := range o.pages {
 		if f := h.follows[at.set]; f != nil && f.op == o {
 			order.Change = at.change
@@ -111,9 +111,9 @@ func (h *Head) swap(o *op, force bool) {
 	case o.ballot != nil:
 		h.withdrawHere(o, force)
 	case force:
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageBreak})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageBreak})
 	default:
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageWithdraw})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageWithdraw})
 	}
 }
 
@@ -124,9 +124,9 @@ func (h *Head) cast(o *op, id wire.ProcID, newcomer bool) {
 	case o.ballot != nil:
 		h.castHere(o, id.Serial)
 	case newcomer:
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageVote})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageVote})
 	default:
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageVote, Members: wire.MembersOf(id)})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageVote, Members: wire.MembersOf(id)})
 	}
 }
 
@@ -152,7 +152,7 @@ func (h *Head) commitAll(o *op) {
 		h.commitHere(o)
 		return
 	}
-	h.ofPages(o, protocol.PageOrder{Do: protocol.PageCommit})
+	h.ofPages(o, protocol.PageCommand{Do: protocol.PageCommit})
 }
 
 // word: the page of a set says what holds of a change.
@@ -165,7 +165,7 @@ func (h *Head) word(host uint32, r *protocol.Report) {
 		o.body.Iteration = r.Iteration
 	}
 	if r.Word == change.IsRolledBack {
-		h.noteLate(o, pageOn{r.Set, host}, &r.Late)
+		h.noteLate(o, pageOn{r.Set, host}, &r.Stuck)
 	}
 	h.book.Decided(h.now(), o.number, r.Word)
 	h.settle()
@@ -187,10 +187,10 @@ func (h *Head) onPage(host uint32, r *protocol.Report) *op {
 }
 
 // handed answers who was handed a change by the page of a set, or comes with one.
-func (h *Head) handed(p *proc, id uint32, m *protocol.Handed) {
+func (h *Head) handed(p *proc, id uint32, m *protocol.GetChange) {
 	if a := h.asked[m.Set]; a != nil {
 		if b := h.askedOf(a, p, m.Change); b != nil {
-			h.answer(p, id, &protocol.FollowBody{Rest: protocol.Encode(b)})
+			h.answer(p, id, &protocol.PageBody{Rest: protocol.Encode(b)})
 		} else {
 			h.refuse(p, id, protocol.Refused("change %d of process set %d was rolled back", m.Change, a.in))
 		}
@@ -207,14 +207,14 @@ func (h *Head) handed(p *proc, id uint32, m *protocol.Handed) {
 		rest = body
 	}
 	if body.Result.Number == 0 || !h.isMember(body.Result.Number, p) {
-		h.answer(p, id, &protocol.FollowBody{Rest: protocol.Encode(rest)})
+		h.answer(p, id, &protocol.PageBody{Rest: protocol.Encode(rest)})
 		return
 	}
 	h.orderPage(p, id, h.followOf(body.Result.Number), m.Have, rest)
 }
 
 // handedOf is the operation that a Handed means; nil: it has none for p.
-func (h *Head) handedOf(p *proc, m *protocol.Handed) *op {
+func (h *Head) handedOf(p *proc, m *protocol.GetChange) *op {
 	f := h.follows[m.Set]
 	switch {
 	case m.Op != 0:

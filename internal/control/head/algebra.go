@@ -49,7 +49,7 @@ func (h *Head) algebra(p *proc, m *protocol.Algebra) (*protocol.SetsBody, error)
 		s, err := h.outcome(members, op, name)
 		if err != nil {
 			for _, s := range b.Sets {
-				h.release(p, s.Number, protocol.Had{})
+				h.release(p, s.Number, protocol.SetUse{})
 			}
 			for _, name := range m.Names[min(i, len(m.Names)):] {
 				h.unreserveName(name)

@@ -238,12 +238,12 @@ func (h *Head) attached(a *attach) {
 	h.sets[mine.Number].taken = familySerials
 	h.shareAll(a.parents, theirs.Number)
 	h.giveAll(a.procs, mine.Number)
-	kin := &protocol.MeetBody{Mine: theirs, Theirs: mine, Job: h.cfg.Job, IDs: mine.Number}
+	kin := &protocol.ConnectBody{Mine: theirs, Theirs: mine, Job: h.cfg.Job, IDs: mine.Number}
 	for _, id := range a.procs.All() {
 		h.proc(id).kin = kin
 	}
 	h.unpark(a.w)
-	h.answer(a.w.proc, a.w.id, &protocol.MeetBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number})
+	h.answer(a.w.proc, a.w.id, &protocol.ConnectBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number})
 	for _, id := range a.procs.All() {
 		q := h.proc(id)
 		for _, w := range q.reqs {

@@ -101,11 +101,11 @@ func (s *site) effect(e *Effect) {
 		for _, id := range e.Procs {
 			s.signals[id.Serial]++
 		}
-	case e.Order.Kind == protocol.OrderBind:
+	case e.Order.Kind == protocol.CmdBind:
 		for i := range e.Order.Count {
 			s.bound[e.Order.Serial+i]++
 		}
-	case e.Order.Kind == protocol.OrderSend:
+	case e.Order.Kind == protocol.CmdSend:
 		f, n, err := protocol.ParseHead(e.Order.Frame)
 		if err != nil {
 			s.fail("%v", err)
@@ -429,7 +429,7 @@ func (s *site) step() {
 		if list := s.ownedBy(x, func(y *placed) bool { return y.started && !y.over && !y.kin && !s.attaching(y) }); len(list) > 0 {
 			s.ask(x, "attach", &protocol.Attach{Parents: wire.MembersOf(x.id), Procs: ids(list)}, list...)
 		}
-		s.ask(x, "kin", &protocol.Empty{Kind: protocol.KindKin})
+		s.ask(x, "kin", &protocol.Empty{Kind: protocol.KindAttachment})
 	}
 }
 

@@ -63,7 +63,7 @@ func (t *turn) says(host uint32, most uint64) bool {
 }
 
 // ask: p asks with the members of one set for the changes of another.
-func (h *Head) ask(p *proc, id uint32, m *protocol.Follow) {
+func (h *Head) ask(p *proc, id uint32, m *protocol.Subscribe) {
 	coll, err := h.living(m.Set)
 	var in *set
 	if err == nil {
@@ -85,7 +85,7 @@ func (h *Head) ask(p *proc, id uint32, m *protocol.Follow) {
 	q := question{m.Set, m.In}
 	a := h.questions[q]
 	if a == nil && in.successor != 0 {
-		h.answer(p, id, &protocol.FollowBody{Rest: protocol.Encode(&protocol.AskBody{Successor: in.successor})})
+		h.answer(p, id, &protocol.PageBody{Rest: protocol.Encode(&protocol.QueryBody{Successor: in.successor})})
 		return
 	}
 	if a == nil {
@@ -107,7 +107,7 @@ func (h *Head) ask(p *proc, id uint32, m *protocol.Follow) {
 		h.hold(a.coll)
 	}
 	a.procs[p.id.Serial], a.had[p.id.Serial] = p, struct{}{}
-	h.orderPage(p, id, &a.follow, m.Have, &protocol.AskBody{Page: a.set})
+	h.orderPage(p, id, &a.follow, m.Have, &protocol.QueryBody{Page: a.set})
 	h.settle()
 }
 
@@ -115,7 +115,7 @@ func (h *Head) newAsked(q question) *asked {
 	page := uint32(0)
 	for page == 0 || h.asked[page] != nil {
 		h.lastAsked++
-		page = h.lastAsked | protocol.AskPage
+		page = h.lastAsked | protocol.QueryPage
 	}
 	a := &asked{question: q, had: map[uint32]struct{}{}}
 	a.follow = follow{set: page, of: q.coll, procs: map[uint32]*proc{}, hosts: map[uint32]struct{}{}}
@@ -124,7 +124,7 @@ func (h *Head) newAsked(q question) *asked {
 	h.hold(q.in)
 	for _, host := range h.sets[q.coll].hosts {
 		if _, ok := a.hosts[host.Host]; !ok {
-			h.makePage(&a.follow, host.Host, protocol.Order{})
+			h.makePage(&a.follow, host.Host, protocol.Command{})
 		}
 	}
 	if f := h.follows[q.in]; f != nil && f.op != nil {
@@ -134,7 +134,7 @@ func (h *Head) newAsked(q question) *asked {
 		case o.body.State == change.Adopting:
 			h.showAsked(a)
 		case o.fixed && o.ballot == nil && len(o.unbegun) == 0:
-			h.ofPages(o, protocol.PageOrder{Do: protocol.PageAccept})
+			h.ofPages(o, protocol.PageCommand{Do: protocol.PageAccept})
 		}
 	}
 	return a
@@ -143,7 +143,7 @@ func (h *Head) newAsked(q question) *asked {
 // beginAsked makes room for a change on pages beside those of its input.
 func (h *Head) beginAsked(a *asked, o *op) {
 	a.op, a.change = o, o.changeOn(a.in)
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PageBegin, Change: a.change, Votes: manyVotes})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PageBegin, Change: a.change, Votes: manyVotes})
 }
 
 // allAsked are all pages, oldest first.
@@ -174,7 +174,7 @@ func (h *Head) beginAsks(o *op, in uint32) {
 // showAsked shows a change that was accepted, when it is known from which call on.
 func (h *Head) showAsked(a *asked) {
 	a.asking = newTurn(&a.follow, a.change)
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PageAsk, Change: a.change})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PageAsk, Change: a.change})
 	if len(a.asking.asked) == 0 {
 		h.publishAsked(a)
 	}
@@ -183,7 +183,7 @@ func (h *Head) showAsked(a *asked) {
 func (h *Head) publishAsked(a *asked) {
 	a.calls.from = a.asking.most + 1
 	a.asking = nil
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PagePublish, Change: a.change, Agreed: 1, Call: a.calls.from})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PagePublish, Change: a.change, Agreed: 1, Call: a.calls.from})
 	if o := a.op; o != nil && o.body.State >= change.Committed {
 		h.endAsked(a, o)
 	}
@@ -222,7 +222,7 @@ func (h *Head) decideAsked(o *op) {
 func (h *Head) endAsked(a *asked, o *op) {
 	if o.body.State != change.Committed && o.body.State != change.Done {
 		a.op, a.asking = nil, nil
-		h.page(&a.follow, protocol.PageOrder{Do: protocol.PageBreak, Change: a.change})
+		h.page(&a.follow, protocol.PageCommand{Do: protocol.PageBreak, Change: a.change})
 		h.overAsked(a)
 		return
 	}
@@ -235,7 +235,7 @@ func (h *Head) endAsked(a *asked, o *op) {
 		return // it comes back here
 	}
 	a.op = nil
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PageCommit, Change: a.change})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PageCommit, Change: a.change})
 	if t := h.sets[a.in]; t == nil || t.successor == 0 {
 		h.overAsked(a)
 	} else {
@@ -244,7 +244,7 @@ func (h *Head) endAsked(a *asked, o *op) {
 }
 
 func (h *Head) overAsked(a *asked) {
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PageOver, Change: a.change})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PageOver, Change: a.change})
 	if a.calls.from != 0 {
 		h.hideCalls(&a.follow, a.change, false)
 	}
@@ -322,7 +322,7 @@ func (h *Head) dropAsked(a *asked) {
 	a.op, a.next, a.asking = nil, nil, nil
 	delete(h.asked, a.set)
 	delete(h.questions, a.question)
-	h.page(&a.follow, protocol.PageOrder{Do: protocol.PageDrop})
+	h.page(&a.follow, protocol.PageCommand{Do: protocol.PageDrop})
 	h.forgetLast(a)
 	if a.orphan {
 		delete(h.orphans, a.coll)
@@ -346,7 +346,7 @@ func (h *Head) askedOf(a *asked, p *proc, c uint32) *protocol.ChangeBody {
 	for part, in := range o.inputs {
 		for _, s := range in {
 			if s == a.in {
-				return h.changeOf(o, part, protocol.RoleBeside)
+				return h.changeOf(o, part, protocol.RoleBystander)
 			}
 		}
 	}

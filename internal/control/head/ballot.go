@@ -48,7 +48,7 @@ func (h *Head) gather(o *op) {
 			o.ballot.asked[pageOn{at.set, host}] = struct{}{}
 		}
 	}
-	h.ofPages(o, protocol.PageOrder{Do: protocol.PageAsk})
+	h.ofPages(o, protocol.PageCommand{Do: protocol.PageAsk})
 	h.publishChange(o)
 }
 
@@ -58,7 +58,7 @@ func (h *Head) look(host uint32, r *protocol.Report) {
 		h.progress(host, r)
 		return
 	}
-	if f := h.pagesOf(r.Set); f != nil && r.Look.Of == protocol.PageBegun {
+	if f := h.pagesOf(r.Set); f != nil && r.Progress.Of == protocol.PageBegun {
 		h.overOn(f, host, r.Change)
 	}
 	if h.turned(host, r) {
@@ -68,22 +68,22 @@ func (h *Head) look(host uint32, r *protocol.Report) {
 	o, at := h.onPage(host, r), pageOn{r.Set, host}
 	switch {
 	case o == nil:
-	case r.Look.Of == protocol.PageBegun:
+	case r.Progress.Of == protocol.PageBegun:
 		h.begun(o, at)
-	case o.ballot != nil && r.Look.Of == 0: // what the page says when it is asked again counts
+	case o.ballot != nil && r.Progress.Of == 0: // what the page says when it is asked again counts
 		if o.ballot.early = true; o.ballot.idle {
 			h.gatherAgain(o)
 		}
-	case o.ballot != nil && r.Look.Of == protocol.PageAsk:
+	case o.ballot != nil && r.Progress.Of == protocol.PageAsk:
 		b := o.ballot
 		if _, ok := b.asked[at]; !ok {
 			return
 		}
 		delete(b.asked, at)
-		if r.Look.Begun > 0 {
-			b.furthest[r.Set] = max(b.furthest[r.Set], r.Look.Most+1)
+		if r.Progress.Begun > 0 {
+			b.furthest[r.Set] = max(b.furthest[r.Set], r.Progress.Most+1)
 		}
-		b.calls[r.Set] = max(b.calls[r.Set], r.Look.Calls)
+		b.calls[r.Set] = max(b.calls[r.Set], r.Progress.Calls)
 		h.publishChange(o)
 	}
 	h.settle()
@@ -106,7 +106,7 @@ func (h *Head) lookAt(o *op) {
 			}
 		}
 	}
-	h.ofPages(o, protocol.PageOrder{Do: protocol.PageLook})
+	h.ofPages(o, protocol.PageCommand{Do: protocol.PagePoll})
 }
 
 // lookedAt: a page says no more of a change than it has said. When none does that was looked
@@ -130,13 +130,13 @@ func (h *Head) progress(host uint32, r *protocol.Report) {
 		return
 	}
 	o, at := f.op, pageOn{r.Set, host}
-	h.noteLate(o, at, &r.Late)
+	h.noteLate(o, at, &r.Stuck)
 	h.looked(at)
 	before, ok := o.moved[at]
 	if o.moved == nil {
 		o.moved = map[pageOn]moved{}
 	}
-	m := moved{r.Look.Bytes, r.Look.Reports}
+	m := moved{r.Progress.Bytes, r.Progress.Reports}
 	o.moved[at] = m
 	if m.reports > before.reports || m.bytes > before.bytes && (ok || o.body.State == change.Adopting) {
 		h.book.Progress(h.now(), o.number)
@@ -170,7 +170,7 @@ func (h *Head) publishChange(o *op) {
 			o.body.Iteration = agreed
 		}
 		f.calls.from = b.calls[at.set] + 1
-		h.page(f, protocol.PageOrder{Do: protocol.PagePublish, Change: at.change, Agreed: agreed, Call: f.calls.from})
+		h.page(f, protocol.PageCommand{Do: protocol.PagePublish, Change: at.change, Agreed: agreed, Call: f.calls.from})
 	}
 	h.book.Decided(h.now(), o.number, change.IsAccepted)
 	h.commitIfAll(o)
@@ -193,7 +193,7 @@ func (h *Head) withdrawHere(o *op, force bool) {
 	b := o.ballot
 	if b.verdict == 0 || force && b.verdict == change.IsAccepted {
 		b.verdict = change.IsRolledBack
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageBreak})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageBreak})
 	}
 	h.book.Decided(h.now(), o.number, b.verdict)
 }
@@ -216,7 +216,7 @@ func (h *Head) commitIfAll(o *op) {
 func (h *Head) commitHere(o *op) {
 	if b := o.ballot; b.verdict == change.IsAccepted {
 		b.verdict = change.IsCommitted
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageCommit})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageCommit})
 		h.book.Decided(h.now(), o.number, b.verdict)
 	}
 }

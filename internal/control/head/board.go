@@ -15,8 +15,8 @@ func (h *Head) giveBoard(number uint32) {
 		return
 	}
 	t.board = true
-	h.onHosts(number, func(host uint32) protocol.Order {
-		return protocol.Order{Kind: protocol.OrderGive, ID: number, Members: h.membersOn(number, host)}
+	h.onHosts(number, func(host uint32) protocol.Command {
+		return protocol.Command{Kind: protocol.CmdPreallocate, ID: number, Members: h.membersOn(number, host)}
 	})
 }
 
@@ -43,12 +43,12 @@ func (h *Head) giveResults(o *op) {
 // ungive: a set is gone, so nobody begins to use its memory any more.
 func (h *Head) ungive(number uint32) {
 	if h.sets[number].board {
-		h.onHosts(number, func(uint32) protocol.Order { return protocol.Order{Kind: protocol.OrderUngive, ID: number} })
+		h.onHosts(number, func(uint32) protocol.Command { return protocol.Command{Kind: protocol.CmdRetract, ID: number} })
 	}
 }
 
 // onHosts orders something of the hosts of a set.
-func (h *Head) onHosts(number uint32, order func(host uint32) protocol.Order) {
+func (h *Head) onHosts(number uint32, order func(host uint32) protocol.Command) {
 	done := map[uint32]struct{}{}
 	for _, at := range h.sets[number].hosts {
 		if _, ok := done[at.Host]; ok || at.Host == wire.NoHost || h.hosts[at.Host].lost {

@@ -179,7 +179,7 @@ func TestSentAtOnce(t *testing.T) {
 	w.h.Flush(func(e *Effect) {
 		if e.Order.Serial == 1 {
 			bytes += len(e.Order.Frame)
-			shut = shut || e.Order.Kind == protocol.OrderShut
+			shut = shut || e.Order.Kind == protocol.CmdShut
 		}
 	})
 	if !shut || bytes > maxSending {
@@ -197,7 +197,7 @@ func TestAskedPagesAreBounded(t *testing.T) {
 		if err := w.got(1, &protocol.Members{Kind: protocol.KindDefine, Members: w.h.sets[1].members}, &s); err != nil {
 			t.Fatal(err)
 		}
-		w.ask(w.procs[1], &protocol.Follow{Set: 1, In: s.S.Number})
+		w.ask(w.procs[1], &protocol.Subscribe{Set: 1, In: s.S.Number})
 		if len(w.h.asked) <= n {
 			err = w.last.Err()
 		}

@@ -64,11 +64,11 @@ func (h *Head) announce(p *proc, m *protocol.Announce) {
 }
 
 // disconnect tells a process that p cannot talk to it.
-func (h *Head) disconnect(p *proc, m *protocol.Cut) {
+func (h *Head) disconnect(p *proc, m *protocol.Disconnected) {
 	if q := h.proc(m.Proc); q != nil && q.via != nil {
-		h.sayAbroad(p, q, protocol.NeighborCut, 0, m.Text)
+		h.sayAbroad(p, q, protocol.JobDisconnected, 0, m.Text)
 	} else if q != nil && q != p && p.state == protocol.Joined {
-		h.sendEvent(q, protocol.Event{Kind: protocol.EvCut, Proc: p.id, Text: m.Text})
+		h.sendEvent(q, protocol.Event{Kind: protocol.EvDisconnected, Proc: p.id, Text: m.Text})
 	}
 }
 
@@ -96,7 +96,7 @@ func (h *Head) answerContact(w *wait) {
 	// p may begin to connect and end in the middle of that.
 	t.watching.Add(p.id.Serial, p.id.Serial)
 	h.unpark(w)
-	h.order(p, protocol.Order{Kind: protocol.OrderContact, ID: w.id, Contact: &wire.Contact{Proc: t.id, Host: t.host, Addrs: t.addrs}})
+	h.order(p, protocol.Command{Kind: protocol.CmdContact, ID: w.id, Contact: &wire.Contact{Proc: t.id, Host: t.host, Addrs: t.addrs}})
 }
 
 // watch notes that p wants to hear of the ends of processes. Some of them may never have

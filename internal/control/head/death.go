@@ -17,7 +17,7 @@ func (h *Head) finalize(p *proc) {
 	p.state, p.how, p.left = protocol.Finalized, protocol.LeftInOrder, true
 	delete(h.joined, p.id.Serial)
 	h.dropRequests(p)
-	h.order(p, protocol.Order{Kind: protocol.OrderOver, State: protocol.Finalized})
+	h.order(p, protocol.Command{Kind: protocol.CmdOver, State: protocol.Finalized})
 	h.over(p)
 	h.tellEnd(p)
 	h.call(h.cfg.Finalized, p)
@@ -101,7 +101,7 @@ func (h *Head) abandon(p *proc, how string) {
 	case protocol.Finalized:
 		h.markExited(p, p.how)
 	}
-	h.order(p, protocol.Order{Kind: protocol.OrderAbandon})
+	h.order(p, protocol.Command{Kind: protocol.CmdAbandon})
 }
 
 // markExited makes p Exited and ends everything that waits for it or that it waits
@@ -109,7 +109,7 @@ func (h *Head) abandon(p *proc, how string) {
 func (h *Head) markExited(p *proc, how string) {
 	was := p.state
 	p.state, p.how = protocol.Exited, how
-	h.order(p, protocol.Order{Kind: protocol.OrderOver, State: protocol.Exited})
+	h.order(p, protocol.Command{Kind: protocol.CmdOver, State: protocol.Exited})
 	delete(h.joined, p.id.Serial)
 	h.dropRequests(p)
 	h.leaveRounds(p)
@@ -193,7 +193,7 @@ type leavers struct{ left int } // who take part in the job
 // they let go of it. Of many who leave in order each hears later, and together.
 func (h *Head) tellEnd(p *proc) {
 	h.tellNeighbors(p)
-	o := protocol.Order{Kind: protocol.OrderSend, Frame: protocol.ShortFrame(0, 0, p.end())}
+	o := protocol.Command{Kind: protocol.CmdSend, Frame: protocol.ShortFrame(0, 0, p.end())}
 	late := time.Duration(len(h.joined)) * lateEach
 	if p.leaves != nil {
 		if p.leaves.left--; p.leaves.left > 0 {
@@ -207,13 +207,13 @@ func (h *Head) tellEnd(p *proc) {
 			continue
 		}
 		q.watching.Remove(p.id.Serial)
-		if o.Kind, o.Late = protocol.OrderSend, 0; !p.died {
-			if o.Late = late; q.leaves != nil {
-				o.Late = max(late, lateLeaving)
+		if o.Kind, o.Delay = protocol.CmdSend, 0; !p.died {
+			if o.Delay = late; q.leaves != nil {
+				o.Delay = max(late, lateLeaving)
 			}
 		}
-		if o.Late > 0 {
-			o.Kind = protocol.OrderLate
+		if o.Delay > 0 {
+			o.Kind = protocol.CmdSendLater
 		}
 		h.order(q, o)
 	}
@@ -237,9 +237,9 @@ func (h *Head) ping(p *proc, m *protocol.Ping) {
 	switch {
 	case q == nil || q.state > protocol.Joined:
 	case q.via != nil && k == protocol.KindPong:
-		h.sayAbroad(p, q, protocol.NeighborPong, id, "")
+		h.sayAbroad(p, q, protocol.JobPong, id, "")
 	case q.via != nil:
-		h.sayAbroad(p, q, protocol.NeighborPing, id, "")
+		h.sayAbroad(p, q, protocol.JobPing, id, "")
 	case k == protocol.KindPong:
 		h.sendEvent(q, protocol.Event{Kind: protocol.EvPong, Proc: p.id, ID: id})
 	case q == p || q.state == protocol.Starting:
@@ -260,7 +260,7 @@ func (h *Head) End(why string) {
 	}
 	h.ending = protocol.Clip(why, protocol.MaxText)
 	for host := range h.hosts {
-		h.out = append(h.out, Effect{Order: protocol.Order{Kind: protocol.OrderEnding, Text: h.ending}, Host: uint32(host)})
+		h.out = append(h.out, Effect{Order: protocol.Command{Kind: protocol.CmdEnding, Text: h.ending}, Host: uint32(host)})
 	}
 	ev := protocol.ShortFrame(0, 0, &protocol.Event{Kind: protocol.EvAbort, Text: h.ending})
 	for _, p := range h.procs {

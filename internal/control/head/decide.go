@@ -220,7 +220,7 @@ func (h *Head) rolledBack(o *op) {
 
 // closePage ends a change on a page that stays.
 func (h *Head) closePage(f *follow, o *op) {
-	h.page(f, protocol.PageOrder{Do: protocol.PageOver, Change: o.changeOn(f.set)})
+	h.page(f, protocol.PageCommand{Do: protocol.PageOver, Change: o.changeOn(f.set)})
 	if c := &f.calls; c.from != 0 {
 		h.hideCalls(f, o.changeOn(f.set), o.body.State <= change.Done)
 	} else {

@@ -36,7 +36,7 @@ func (h *Head) followOf(set uint32) *follow {
 }
 
 // follow: p follows the changes of a set from now on.
-func (h *Head) follow(p *proc, id uint32, m *protocol.Follow) {
+func (h *Head) follow(p *proc, id uint32, m *protocol.Subscribe) {
 	if m.In != 0 {
 		h.ask(p, id, m)
 		return
@@ -119,16 +119,16 @@ func optionsText(o protocol.Options) string {
 // orderPage has a request of p answered by its agent with the page of a set, and
 // with what the head says beside it.
 func (h *Head) orderPage(p *proc, id uint32, f *follow, have uint64, rest protocol.Message) {
-	h.makePage(f, p.host, protocol.Order{Serial: p.id.Serial, ID: id, Page: protocol.PageOrder{Have: have}, Frame: protocol.Encode(rest)})
+	h.makePage(f, p.host, protocol.Command{Serial: p.id.Serial, ID: id, Page: protocol.PageCommand{Have: have}, Frame: protocol.Encode(rest)})
 }
 
 // makePage orders the page of a set on a host, which is made if it is not there.
-func (h *Head) makePage(f *follow, host uint32, o protocol.Order) {
+func (h *Head) makePage(f *follow, host uint32, o protocol.Command) {
 	if host == wire.NoHost || h.hosts[host].lost {
 		return
 	}
 	f.hosts[host] = struct{}{}
-	o.Kind, o.Members, o.Page.Set = protocol.OrderFollow, h.membersOn(f.of, host), f.set
+	o.Kind, o.Members, o.Page.Set = protocol.CmdSubscribe, h.membersOn(f.of, host), f.set
 	h.out = append(h.out, Effect{Host: host, Order: o})
 }
 
@@ -136,7 +136,7 @@ func (h *Head) makePage(f *follow, host uint32, o protocol.Order) {
 func (h *Head) makePages(f *follow) {
 	for _, host := range h.sets[f.set].hosts {
 		if _, ok := f.hosts[host.Host]; !ok {
-			h.makePage(f, host.Host, protocol.Order{})
+			h.makePage(f, host.Host, protocol.Command{})
 		}
 	}
 }
@@ -170,10 +170,10 @@ func (h *Head) membersOn(set, host uint32) wire.Members {
 }
 
 // page has something done on the pages of a set.
-func (h *Head) page(f *follow, o protocol.PageOrder) {
+func (h *Head) page(f *follow, o protocol.PageCommand) {
 	o.Set = f.set
 	for _, host := range slices.Sorted(maps.Keys(f.hosts)) {
-		h.out = append(h.out, Effect{Host: host, Order: protocol.Order{Kind: protocol.OrderPage, Page: o}})
+		h.out = append(h.out, Effect{Host: host, Order: protocol.Command{Kind: protocol.CmdPage, Page: o}})
 	}
 }
 
@@ -249,7 +249,7 @@ func (h *Head) unfollowed(f *follow, p *proc) {
 }
 
 func (h *Head) endFollow(f *follow) {
-	h.page(f, protocol.PageOrder{Do: protocol.PageDrop})
+	h.page(f, protocol.PageCommand{Do: protocol.PageDrop})
 	delete(h.follows, f.set)
 	h.endOver(f)
 }

@@ -26,13 +26,13 @@ func TestPagesMadeAnew(t *testing.T) {
 	}
 	w.deliver()
 	for serial := uint32(1); serial <= 3; serial++ {
-		w.tell(w.procs[serial], &protocol.Set{Kind: protocol.KindUnfollow, Number: 1})
+		w.tell(w.procs[serial], &protocol.Set{Kind: protocol.KindUnsubscribe, Number: 1})
 	}
 	if len(w.pages) != 0 {
 		t.Fatalf("%d pages are left", len(w.pages))
 	}
 	for serial := uint32(1); serial <= 3; serial++ {
-		w.ask(w.procs[serial], &protocol.Follow{Set: 1, Options: protocol.Options{Step: 1, Lookahead: 1}})
+		w.ask(w.procs[serial], &protocol.Subscribe{Set: 1, Options: protocol.Options{Step: 1, Lookahead: 1}})
 	}
 	next := w.taken(1, sub)
 	w.deliver() // the second answer
@@ -40,7 +40,7 @@ func TestPagesMadeAnew(t *testing.T) {
 	if err := w.got(1, &protocol.Await{Op: next.Op, Until: change.Granted}, &b); err != nil || b.State != change.Ready {
 		t.Errorf("the next change is %v, %v", b.State, err)
 	}
-	if err := w.got(1, &protocol.Handed{Set: 1, Change: 1}, nil); !errors.Is(err, protocol.ErrRefused) {
+	if err := w.got(1, &protocol.GetChange{Set: 1, Change: 1}, nil); !errors.Is(err, protocol.ErrRefused) {
 		t.Errorf("who asks for the change before is handed another: %v", err)
 	}
 	w.ask(w.procs[1], &protocol.Op{Kind: protocol.KindWithdraw, Op: next.Op})

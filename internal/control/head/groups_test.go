@@ -26,7 +26,7 @@ func grouped(t *testing.T, ranks, hosts, slots int, r change.Request) *world {
 		m := w.procs[uint32(n+1)]
 		m.joined = true
 		w.take(m.host, protocol.Report{Kind: protocol.ReportHello, Serial: m.id.Serial})
-		w.ask(m, &protocol.Follow{Set: w.h.main, Options: protocol.Options{Step: 1, Lookahead: 1}})
+		w.ask(m, &protocol.Subscribe{Set: w.h.main, Options: protocol.Options{Step: 1, Lookahead: 1}})
 	}
 	w.ask(w.procs[1], &protocol.Submit{Request: r, Parts: make([]protocol.SubmitPart, 1)})
 	if len(w.launches) != 1 {

@@ -31,9 +31,9 @@ func say(h *Head, f protocol.Frame) (shut string, answered bool) {
 	h.Take(0, &protocol.Report{Kind: protocol.ReportFrame, Serial: 1, Frame: f})
 	h.Flush(func(e *Effect) {
 		switch e.Order.Kind {
-		case protocol.OrderShut:
+		case protocol.CmdShut:
 			shut = e.Order.Text
-		case protocol.OrderSend:
+		case protocol.CmdSend:
 			g, _, err := protocol.ParseHead(e.Order.Frame)
 			answered = answered || err == nil && g.Kind == protocol.KindReply && g.ID == f.ID
 		}
@@ -67,7 +67,7 @@ func TestHandlers(t *testing.T) {
 			}
 		case shut != "":
 			t.Errorf("%v: the connection is shut because %q", f.Kind, shut)
-		case f.Kind.Asks() && !answered && !waits && f.Kind != protocol.KindFollow: // of which the agent answers what the head does not refuse
+		case f.Kind.Asks() && !answered && !waits && f.Kind != protocol.KindSubscribe: // of which the agent answers what the head does not refuse
 			t.Errorf("%v: neither answered nor waiting", f.Kind)
 		}
 	}

@@ -33,7 +33,7 @@ type interest struct {
 
 // happened is one thing that has not been told.
 type happened struct {
-	what protocol.Happening
+	what protocol.SetEventKind
 	set  uint32
 	op   *op
 	proc wire.ProcID
@@ -41,12 +41,12 @@ type happened struct {
 }
 
 // happen answers with the next thing that happens to the sets of an interest.
-func (h *Head) happen(p *proc, f *protocol.Frame, m *protocol.Happen) error {
+func (h *Head) happen(p *proc, f *protocol.Frame, m *protocol.NextEvent) error {
 	t := p.interests[m.Number]
 	switch {
 	case !m.On:
 		h.endInterest(p, m.Number)
-		h.answer(p, f.ID, &protocol.HappenBody{})
+		h.answer(p, f.ID, &protocol.SetEvent{})
 		return nil
 	case h.ending != "":
 		h.refuse(p, f.ID, protocol.Ending(h.ending))
@@ -70,11 +70,11 @@ func (h *Head) happen(p *proc, f *protocol.Frame, m *protocol.Happen) error {
 }
 
 // newInterest begins with how things are.
-func (h *Head) newInterest(p *proc, m *protocol.Happen) *interest {
+func (h *Head) newInterest(p *proc, m *protocol.NextEvent) *interest {
 	t := &interest{proc: p, sets: map[uint32]struct{}{}, ops: map[*op]struct{}{}}
 	for _, s := range m.Sets {
 		if t.sets[s] = struct{}{}; s != 0 && h.sets[s] == nil {
-			h.happens(t, happened{what: protocol.HappenGone, set: s})
+			h.happens(t, happened{what: protocol.SetEventGone, set: s})
 		}
 	}
 	if p.interests == nil {
@@ -102,7 +102,7 @@ func (h *Head) endInterest(p *proc, number uint32) {
 	}
 	if w := t.wait; w != nil {
 		h.unpark(w)
-		h.answer(p, w.id, &protocol.HappenBody{})
+		h.answer(p, w.id, &protocol.SetEvent{})
 	}
 }
 
@@ -120,7 +120,7 @@ func (h *Head) happens(t *interest, x happened) {
 	} else if len(t.happened)-len(t.ops) >= maxEnds {
 		h.miss(t, func(y happened) bool { return y.op == nil })
 	}
-	if t.happened = append(t.happened, x); x.what == protocol.HappenGone {
+	if t.happened = append(t.happened, x); x.what == protocol.SetEventGone {
 		delete(t.sets, x.set)
 	}
 	h.tellHappened(t)
@@ -150,7 +150,7 @@ func (h *Head) tellHappened(t *interest) {
 	if w == nil || len(t.happened) == 0 && len(t.sets) > 0 {
 		return
 	}
-	b := &protocol.HappenBody{}
+	b := &protocol.SetEvent{}
 	if len(t.happened) > 0 {
 		x := t.happened[0]
 		b.What, b.Set, b.Proc, b.Rank, b.Missed = x.what, x.set, x.proc, x.rank, t.missed
@@ -188,7 +188,7 @@ func (h *Head) opHappens(t *interest, o *op) {
 			o.ofMain = true // also when another has become that
 		}
 		if _, ok := t.sets[s]; ok {
-			h.happens(t, happened{what: protocol.HappenOp, set: s, op: o})
+			h.happens(t, happened{what: protocol.SetEventOp, set: s, op: o})
 			return true
 		}
 		return false
@@ -206,7 +206,7 @@ func (h *Head) opHappens(t *interest, o *op) {
 		}
 	}
 	if _, ok := t.sets[0]; ok && o.ofMain {
-		h.happens(t, happened{what: protocol.HappenOp, op: o})
+		h.happens(t, happened{what: protocol.SetEventOp, op: o})
 	}
 }
 
@@ -214,7 +214,7 @@ func (h *Head) opHappens(t *interest, o *op) {
 func (h *Head) setHappened(number uint32) {
 	for t := range h.interests {
 		if _, ok := t.sets[number]; ok {
-			h.happens(t, happened{what: protocol.HappenGone, set: number})
+			h.happens(t, happened{what: protocol.SetEventGone, set: number})
 		}
 	}
 }
@@ -224,9 +224,9 @@ func (h *Head) endHappened(p *proc) {
 	for n := range p.interests {
 		h.endInterest(p, n)
 	}
-	x := happened{what: protocol.HappenLeft, proc: p.id}
+	x := happened{what: protocol.SetEventFinalized, proc: p.id}
 	if p.died {
-		x.what = protocol.HappenDied
+		x.what = protocol.SetEventDied
 	}
 	for t := range h.interests {
 		for s := range t.sets {

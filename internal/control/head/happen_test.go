@@ -14,15 +14,15 @@ func TestHappenedBounded(t *testing.T) {
 	for range maxHappened + 5 {
 		o := new(op)
 		for range 3 {
-			h.happens(x, happened{what: protocol.HappenOp, set: 4, op: o})
+			h.happens(x, happened{what: protocol.SetEventOp, set: 4, op: o})
 		}
 	}
-	h.happens(x, happened{what: protocol.HappenGone, set: 4})
-	if len(x.happened) != maxHappened+1 || x.missed != 5 || x.happened[maxHappened].what != protocol.HappenGone {
+	h.happens(x, happened{what: protocol.SetEventGone, set: 4})
+	if len(x.happened) != maxHappened+1 || x.missed != 5 || x.happened[maxHappened].what != protocol.SetEventGone {
 		t.Errorf("%d things are kept, %d missed", len(x.happened), x.missed)
 	}
 	for range maxEnds + 5 {
-		h.happens(x, happened{what: protocol.HappenDied, set: 4})
+		h.happens(x, happened{what: protocol.SetEventDied, set: 4})
 	}
 	if len(x.happened) != maxHappened+maxEnds || x.missed != 5+6 || len(x.ops) != maxHappened {
 		t.Errorf("%d things are kept, %d of them operations, %d missed", len(x.happened), len(x.ops), x.missed)

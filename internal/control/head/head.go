@@ -133,13 +133,13 @@ type proc struct {
 	interests map[uint32]*interest
 
 	// Of one that others start at a place that they have taken: see alloc.go.
-	owner  *proc              // who has it; nil: nobody, any more
-	owns   map[uint32]*proc   // whom it has, by serial
-	late   bool               // it was started there
-	enders map[*wait]struct{} // who wait for its end
-	attach *attach            // it is to be connected
-	kin    *protocol.MeetBody // it is
-	status int32              // of its exit; -1: nobody knows
+	owner  *proc                 // who has it; nil: nobody, any more
+	owns   map[uint32]*proc      // whom it has, by serial
+	late   bool                  // it was started there
+	enders map[*wait]struct{}    // who wait for its end
+	attach *attach               // it is to be connected
+	kin    *protocol.ConnectBody // it is
+	status int32                 // of its exit; -1: nobody knows
 
 	born  *spawn         // by which it comes, until it has joined; nil: by none
 	asked map[uint32]*op // operations of which it may want to know the outcome
@@ -156,7 +156,7 @@ type proc struct {
 // callback of the launcher, a Launch, a signal, a call or a word to another head, or to
 // tell the launcher what becomes of processes.
 type Effect struct {
-	Order protocol.Order // of kind 0: none
+	Order protocol.Command // of kind 0: none
 	Host  uint32
 
 	Call   func()
@@ -165,7 +165,7 @@ type Effect struct {
 
 	// Neighbor is to be told Say; nil: to be called.
 	Neighbor *Neighbor
-	Say      *protocol.Neighbor
+	Say      *protocol.JobMessage
 
 	Fate   Fate // 0: none
 	Signal int  // for Procs; 0: none
@@ -265,10 +265,10 @@ func (h *Head) noRoom(n int) error {
 // nothing is left is of no more interest, and of others' it has nothing to tell.
 func (h *Head) Take(host uint32, r *protocol.Report) {
 	switch r.Kind {
-	case protocol.ReportWord:
+	case protocol.ReportStatusWord:
 		h.word(host, r)
 		return
-	case protocol.ReportLook:
+	case protocol.ReportProgress:
 		h.look(host, r)
 		return
 	}
@@ -281,7 +281,7 @@ func (h *Head) Take(host uint32, r *protocol.Report) {
 		h.hello(p)
 	case protocol.ReportFrame:
 		if err := h.frame(p, &r.Frame); err != nil {
-			h.order(p, protocol.Order{Kind: protocol.OrderShut, Text: protocol.ProtocolBroken(err)})
+			h.order(p, protocol.Command{Kind: protocol.CmdShut, Text: protocol.ProtocolBroken(err)})
 		}
 	case protocol.ReportHungUp:
 		h.disconnected(p)
@@ -299,7 +299,7 @@ func (h *Head) Take(host uint32, r *protocol.Report) {
 // hello welcomes a process that has shown its token.
 func (h *Head) hello(p *proc) {
 	if p.state != protocol.Starting { // given up meanwhile
-		h.order(p, protocol.Order{Kind: protocol.OrderShut, Text: protocol.ErrUnwanted.Error()})
+		h.order(p, protocol.Command{Kind: protocol.CmdShut, Text: protocol.ErrUnwanted.Error()})
 		return
 	}
 	p.state, p.connected = protocol.Joined, true
@@ -309,8 +309,8 @@ func (h *Head) hello(p *proc) {
 		Self: p.id, Secret: h.cfg.Secret,
 		World:      h.alias(protocol.WorldURI, p.world),
 		Parent:     h.alias(protocol.ParentURI, p.parent),
-		Family:     p.born != nil && p.born.joins,
-		Late:       p.late,
+		Intercomm:  p.born != nil && p.born.joins,
+		MayAttach:  p.late,
 		LocalProcs: h.hosts[p.host].local, UsableCPUs: h.cfg.UsableCPUs, MaxProcs: h.maxProcs(p.host),
 		Hosts: len(h.hosts), FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
 		Settings: h.cfg.Settings,
@@ -320,7 +320,7 @@ func (h *Head) hello(p *proc) {
 	} else if p.last != nil {
 		m.Change = h.changeBody(p.last, p) // which was rolled back meanwhile
 	}
-	h.order(p, protocol.Order{Kind: protocol.OrderWelcome, Frame: protocol.Encode(m)})
+	h.order(p, protocol.Command{Kind: protocol.CmdWelcome, Frame: protocol.Encode(m)})
 	h.call(h.cfg.Joined, p)
 	h.came(p)
 	h.up(p)
@@ -354,11 +354,11 @@ func (h *Head) tellHost(host uint32) {
 		return
 	}
 	f := protocol.ShortFrame(0, 0, &protocol.Event{Kind: protocol.EvHost, LocalProcs: h.hosts[host].local, MaxProcs: h.maxProcs(host)})
-	h.out = append(h.out, Effect{Host: host, Order: protocol.Order{Kind: protocol.OrderHost, Frame: f}})
+	h.out = append(h.out, Effect{Host: host, Order: protocol.Command{Kind: protocol.CmdHost, Frame: f}})
 }
 
 // order tells the agent of p's host.
-func (h *Head) order(p *proc, o protocol.Order) {
+func (h *Head) order(p *proc, o protocol.Command) {
 	o.Serial = p.id.Serial
 	h.out = append(h.out, Effect{Host: p.host, Order: o})
 }
@@ -371,10 +371,10 @@ func (h *Head) send(p *proc, f []byte) {
 		h.sending = append(h.sending, p)
 	}
 	if p.sent += len(f); p.sent > maxSending { // it has asked for all of that, and would be dropped
-		h.order(p, protocol.Order{Kind: protocol.OrderShut, Text: fmt.Sprintf("it was to be sent %d bytes at once, at most %d allowed", p.sent, maxSending)})
+		h.order(p, protocol.Command{Kind: protocol.CmdShut, Text: fmt.Sprintf("it was to be sent %d bytes at once, at most %d allowed", p.sent, maxSending)})
 		return
 	}
-	h.order(p, protocol.Order{Kind: protocol.OrderSend, Frame: f})
+	h.order(p, protocol.Command{Kind: protocol.CmdSend, Frame: f})
 }
 
 func (h *Head) sendEvent(p *proc, ev protocol.Event) {
@@ -413,12 +413,12 @@ func (h *Head) Flush(do func(*Effect)) bool {
 	for _, p := range h.sending {
 		p.sent = 0
 	}
-	h.sending = protocol.Emptied(h.sending)
+	h.sending = protocol.Reuse(h.sending)
 	n := len(h.out)
 	for i := range h.out {
 		do(&h.out[i])
 	}
-	h.out = protocol.Emptied(h.out)
+	h.out = protocol.Reuse(h.out)
 	return n > 0
 }
 

@@ -96,7 +96,7 @@ func (h *Head) BeginLooks() *Looks {
 				for host := range f.hosts {
 					l.left[pageOn{at.set, host}] = struct{}{}
 				}
-				h.page(f, protocol.PageOrder{Do: protocol.PageLook})
+				h.page(f, protocol.PageCommand{Do: protocol.PagePoll})
 			}
 		}
 	}
@@ -122,9 +122,9 @@ func (h *Head) looked(at pageOn) {
 }
 
 // noteLate keeps what a host says of whom a change waits for.
-func (h *Head) noteLate(o *op, at pageOn, l *protocol.Late) {
+func (h *Head) noteLate(o *op, at pageOn, l *protocol.Stuck) {
 	if o.late == nil {
-		o.late = map[pageOn]protocol.Late{}
+		o.late = map[pageOn]protocol.Stuck{}
 	}
 	o.late[at] = *l
 }
@@ -195,7 +195,7 @@ type some struct {
 }
 
 // tally adds what a page says, but for those that have ended.
-func (h *Head) tally(s *some, more *protocol.Some) {
+func (h *Head) tally(s *some, more *protocol.Stragglers) {
 	for _, serial := range more.First {
 		if id := (wire.ProcID{Job: h.cfg.Job, Serial: serial}); h.takesPart(id) {
 			s.known = append(s.known, id)

@@ -55,7 +55,7 @@ func (h *Head) UseSpares(l *Launch, host uint32, argv []string, spares []uint32)
 		if p := h.proc(id); p == nil || !p.unbound || !slices.Equal(p.argv, argv) {
 			return spares
 		}
-		if s := l.spawn; s != nil && !s.parts[s.partOf(rank)].Bare() {
+		if s := l.spawn; s != nil && !s.parts[s.partOf(rank)].Default() {
 			return spares
 		}
 	}
@@ -148,7 +148,7 @@ func (h *Head) Bind(l *Launch) []protocol.StartProc {
 				s.Spare = at.Reservation
 			}
 			if l.spawn != nil {
-				s.Around, s.Awaited = l.spawn.parts[l.spawn.partOf(s.Rank)].Around, p.late
+				s.LaunchEnv, s.Awaited = l.spawn.parts[l.spawn.partOf(s.Rank)].LaunchEnv, p.late
 			}
 			list = append(list, s)
 		}

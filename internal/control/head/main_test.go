@@ -24,7 +24,7 @@ func watchingWith(t *testing.T, hosts, ranks int, o protocol.Options) *world {
 		m := w.procs[uint32(n+1)]
 		m.joined = true
 		w.take(m.host, protocol.Report{Kind: protocol.ReportHello, Serial: m.id.Serial})
-		w.ask(m, &protocol.Follow{Set: w.h.main, Options: o})
+		w.ask(m, &protocol.Subscribe{Set: w.h.main, Options: o})
 	}
 	return w
 }
@@ -200,7 +200,7 @@ func TestDefineSetOfTwoChanges(t *testing.T) {
 	var both []wire.Members
 	for serial := uint32(1); serial <= 2; serial++ {
 		self := w.h.bySerial(serial).self
-		w.ask(w.procs[serial], &protocol.Follow{Set: self, Options: protocol.Options{Step: 1, Lookahead: 1}})
+		w.ask(w.procs[serial], &protocol.Subscribe{Set: self, Options: protocol.Options{Step: 1, Lookahead: 1}})
 		b := w.taken(serial, change.Request{Kind: change.Grow, In: []uint32{self}, Join: []int{1}})
 		both = append(both, w.h.sets[b.Outputs[0].Joining[0]].members)
 	}
@@ -228,7 +228,7 @@ func TestChangeOfDerivedSet(t *testing.T) {
 	}
 	made := sets.Sets[0].Number
 	for serial := uint32(1); serial <= 2; serial++ {
-		w.ask(w.procs[serial], &protocol.Follow{Set: made, Options: protocol.Options{Step: 1, Lookahead: 1}})
+		w.ask(w.procs[serial], &protocol.Subscribe{Set: made, Options: protocol.Options{Step: 1, Lookahead: 1}})
 	}
 	next := w.taken(1, change.Request{Kind: change.Shrink, In: []uint32{made}, Leave: 1})
 	if next.State != change.Queued {

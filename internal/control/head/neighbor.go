@@ -148,7 +148,7 @@ func (h *Head) greet(nb *Neighbor, m *protocol.Greet) {
 }
 
 // tellNeighbor tells a neighbor.
-func (h *Head) tellNeighbor(nb *Neighbor, m protocol.Neighbor) {
+func (h *Head) tellNeighbor(nb *Neighbor, m protocol.JobMessage) {
 	if nb.up {
 		h.out = append(h.out, Effect{Neighbor: nb, Say: &m})
 	}
@@ -172,7 +172,7 @@ func (h *Head) connectOut(t *meeting, job wire.JobID, name string) {
 }
 
 func (h *Head) callOut(nb *Neighbor, id uint64, t *meeting) {
-	h.tellNeighbor(nb, protocol.Neighbor{Do: protocol.NeighborCall, ID: id, Members: t.members, Port: t.name})
+	h.tellNeighbor(nb, protocol.JobMessage{Kind: protocol.JobConnect, ID: id, Members: t.members, Port: t.name})
 }
 
 // RecallWait is how long a group that has given up waits for another job to say whether it
@@ -184,7 +184,7 @@ const RecallWait = 10 * time.Second
 func (h *Head) recall(t *meeting) {
 	if t.until == 0 {
 		t.until = h.now() + RecallWait
-		h.tellNeighbor(t.out, protocol.Neighbor{Do: protocol.NeighborHangUp, ID: t.number})
+		h.tellNeighbor(t.out, protocol.JobMessage{Kind: protocol.JobHangUp, ID: t.number})
 	}
 }
 
@@ -221,7 +221,7 @@ func (h *Head) hangUp(nb *Neighbor, t *meeting) {
 		delete(nb.ours, t.number)
 	}
 	if t.until == 0 { // else it was told
-		h.tellNeighbor(nb, protocol.Neighbor{Do: protocol.NeighborHangUp, ID: t.number})
+		h.tellNeighbor(nb, protocol.JobMessage{Kind: protocol.JobHangUp, ID: t.number})
 	}
 }
 
@@ -241,40 +241,40 @@ func there(err error) error {
 }
 
 // Heard takes what a neighbor says. An error means that it broke the protocol.
-func (h *Head) Heard(nb *Neighbor, m *protocol.Neighbor) error {
+func (h *Head) Heard(nb *Neighbor, m *protocol.JobMessage) error {
 	if _, ok := h.neighbors[nb]; !ok {
 		return nil
 	}
-	switch m.Do {
-	case protocol.NeighborCall:
+	switch m.Kind {
+	case protocol.JobConnect:
 		return h.called(nb, m)
-	case protocol.NeighborHangUp:
+	case protocol.JobHangUp:
 		if t := nb.theirs[m.ID]; t != nil { // else it is answered already
 			h.turnAway(t, protocol.Refused("cancelled"))
 		}
-	case protocol.NeighborMet:
+	case protocol.JobAccepted:
 		return h.metOut(nb, m)
-	case protocol.NeighborRefused:
+	case protocol.JobRefused:
 		if t := nb.ours[m.ID]; t != nil {
 			delete(nb.ours, m.ID)
 			h.refuseOut(t, there(protocol.FromText(m.Text)))
 		}
-	case protocol.NeighborWant:
+	case protocol.JobWantAddrs:
 		// One that has not joined yet may be met by the others of its world.
 		if p := h.proc(m.Proc); p != nil && p.via == nil && p.state <= protocol.Joined && nb.told.Has(m.Proc.Serial) {
 			h.tellAddrs(nb, p)
 		}
-	case protocol.NeighborAddrs:
+	case protocol.JobAddrs:
 		if s := h.strangers[m.Proc]; s != nil && s.by == nb {
 			s.announced, s.addrs = true, m.Addrs
 			h.answerContacts(s.awaited)
 		}
-	case protocol.NeighborDied, protocol.NeighborLeft:
+	case protocol.JobDied, protocol.JobFinalized:
 		if s := h.strangers[m.Proc]; s != nil && s.by == nb {
-			s.died, s.left = m.Do == protocol.NeighborDied, m.Do == protocol.NeighborLeft
+			s.died, s.left = m.Kind == protocol.JobDied, m.Kind == protocol.JobFinalized
 			h.endStranger(s, m.Text)
 		}
-	case protocol.NeighborPing, protocol.NeighborPong, protocol.NeighborCut:
+	case protocol.JobPing, protocol.JobPong, protocol.JobDisconnected:
 		h.passOn(nb, m)
 	}
 	return nil
@@ -292,7 +292,7 @@ func tooMany(n int) error {
 }
 
 // called: a group of a neighbor connects to a port here.
-func (h *Head) called(nb *Neighbor, m *protocol.Neighbor) error {
+func (h *Head) called(nb *Neighbor, m *protocol.JobMessage) error {
 	if !nb.foreign(m.Members) || nb.theirs[m.ID] != nil {
 		return fmt.Errorf("group %d of %d processes connects twice, or is of another job", m.ID, m.Members.Len())
 	}
@@ -313,7 +313,7 @@ func (h *Head) called(nb *Neighbor, m *protocol.Neighbor) error {
 }
 
 // metOut: a group of this job was accepted at a port of another.
-func (h *Head) metOut(nb *Neighbor, m *protocol.Neighbor) error {
+func (h *Head) metOut(nb *Neighbor, m *protocol.JobMessage) error {
 	if !nb.foreign(m.Members) || m.Number == 0 || m.Number > wire.MaxSet {
 		return fmt.Errorf("a group of %d processes with the set %d", m.Members.Len(), m.Number)
 	}
@@ -336,7 +336,7 @@ func (h *Head) metOut(nb *Neighbor, m *protocol.Neighbor) error {
 	defer h.unhold(mine.Number)
 	theirs := h.meetStrangers(nb, m.Members)
 	defer h.unhold(theirs.Number)
-	h.answerMeeting(t, &protocol.MeetBody{Mine: mine, Theirs: theirs, Job: nb.Job, IDs: m.Number})
+	h.answerMeeting(t, &protocol.ConnectBody{Mine: mine, Theirs: theirs, Job: nb.Job, IDs: m.Number})
 	return nil
 }
 
@@ -348,7 +348,7 @@ func (h *Head) cutAll(nb *Neighbor, mine, theirs wire.Members) {
 			continue
 		}
 		for _, other := range theirs.All() {
-			h.tellNeighbor(nb, protocol.Neighbor{Do: protocol.NeighborCut, By: id, Proc: other, Text: "it had given up connecting when it was accepted"})
+			h.tellNeighbor(nb, protocol.JobMessage{Kind: protocol.JobDisconnected, By: id, Proc: other, Text: "it had given up connecting when it was accepted"})
 		}
 	}
 }
@@ -358,9 +358,9 @@ func (h *Head) meetIn(a, c *meeting, mine wire.Set) {
 	nb := c.in
 	theirs := h.meetStrangers(nb, c.members)
 	defer h.unhold(theirs.Number)
-	h.answerMeeting(a, &protocol.MeetBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number})
+	h.answerMeeting(a, &protocol.ConnectBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number})
 	h.stopMeeting(c)
-	h.tellNeighbor(nb, protocol.Neighbor{Do: protocol.NeighborMet, ID: c.number, Members: a.members, Number: mine.Number})
+	h.tellNeighbor(nb, protocol.JobMessage{Kind: protocol.JobAccepted, ID: c.number, Members: a.members, Number: mine.Number})
 	h.showGroup(nb, a.members)
 }
 
@@ -402,11 +402,11 @@ func (h *Head) tellNeighbors(p *proc) {
 }
 
 func (h *Head) tellNeighborEnd(nb *Neighbor, ev *protocol.Event) {
-	do := protocol.NeighborDied
+	do := protocol.JobDied
 	if ev.Kind == protocol.EvGone {
-		do = protocol.NeighborLeft
+		do = protocol.JobFinalized
 	}
-	h.tellNeighbor(nb, protocol.Neighbor{Do: do, Proc: ev.Proc, Text: ev.Text})
+	h.tellNeighbor(nb, protocol.JobMessage{Kind: do, Proc: ev.Proc, Text: ev.Text})
 }
 
 // NeighborLost: the connection with another head has ended, or never stood: why.

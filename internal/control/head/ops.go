@@ -47,7 +47,7 @@ type op struct {
 	closing int                 // sets on whose pages hosts have not said yet that it is over
 	moved   map[pageOn]moved    // what its members had done when that was last looked at
 	looks   map[pageOn]struct{} // pages that are looked at, as it is late
-	late    map[pageOn]protocol.Late
+	late    map[pageOn]protocol.Stuck
 	fixed   bool // members are to be handed it, or were
 	fixing  bool // as it has begun on all pages, they are told so
 
@@ -242,7 +242,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 	case e.State == change.Adopting:
 		h.acceptAsked(o)
 		if o.options.Hold {
-			h.ofPages(o, protocol.PageOrder{Do: protocol.PageLook}) // what has moved before counts no more
+			h.ofPages(o, protocol.PageCommand{Do: protocol.PagePoll}) // what has moved before counts no more
 		}
 		if o.all {
 			h.commitAll(o)

@@ -191,14 +191,14 @@ func (h *Head) Unplace(places []Place) {
 func (h *Head) Unreserve(places []Place) {
 	for _, at := range places {
 		if at.Reservation != 0 {
-			h.out = append(h.out, Effect{Host: at.Host, Order: protocol.Order{Kind: protocol.OrderUnbind, ID: at.Reservation}})
+			h.out = append(h.out, Effect{Host: at.Host, Order: protocol.Command{Kind: protocol.CmdUnbind, ID: at.Reservation}})
 		}
 	}
 }
 
 // bind makes the processes from this serial on take their places.
 func (h *Head) bind(at Place, first uint32) {
-	h.out = append(h.out, Effect{Host: at.Host, Order: protocol.Order{Kind: protocol.OrderBind, Serial: first, ID: at.Reservation, Count: uint32(at.Count)}})
+	h.out = append(h.out, Effect{Host: at.Host, Order: protocol.Command{Kind: protocol.CmdBind, Serial: first, ID: at.Reservation, Count: uint32(at.Count)}})
 	h.hosts[at.Host].coming -= at.Count
 	h.hosts[at.Host].local += at.Count
 }

@@ -86,7 +86,7 @@ func (h *Head) turnAway(t *meeting, err error) {
 		return
 	}
 	h.stopMeeting(t)
-	h.tellNeighbor(t.in, protocol.Neighbor{Do: protocol.NeighborRefused, ID: t.number, Text: err.Error()})
+	h.tellNeighbor(t.in, protocol.JobMessage{Kind: protocol.JobRefused, ID: t.number, Text: err.Error()})
 }
 
 // dropPorts: p, which takes part in nothing any more, has no ports and no services.
@@ -103,7 +103,7 @@ func (h *Head) dropPorts(p *proc) {
 	}
 }
 
-func (h *Head) meet(p *proc, f *protocol.Frame, m *protocol.Meet) error {
+func (h *Head) meet(p *proc, f *protocol.Frame, m *protocol.Connect) error {
 	x, job := h.ports[m.Port], h.jobOfPort(m.Port)
 	refused := func() error {
 		switch {
@@ -203,14 +203,14 @@ func (h *Head) introduce(a, c *meeting) {
 	}
 	h.hold(theirs.Number)
 	defer h.unhold(theirs.Number)
-	b := protocol.MeetBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number}
+	b := protocol.ConnectBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number}
 	h.answerMeeting(a, &b)
 	b.Mine, b.Theirs = theirs, mine
 	h.answerMeeting(c, &b)
 }
 
 // answerMeeting answers a group of this job.
-func (h *Head) answerMeeting(t *meeting, b *protocol.MeetBody) {
+func (h *Head) answerMeeting(t *meeting, b *protocol.ConnectBody) {
 	h.shareAll(t.members, b.Theirs.Number)
 	h.unpark(t.w)
 	h.answer(t.w.proc, t.w.id, b)

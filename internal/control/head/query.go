@@ -27,7 +27,7 @@ func (h *Head) waitOver(f *follow, o *op, change uint32) {
 	if t := newTurn(f, change); len(t.asked) > 0 {
 		f.calls.over, f.calls.overOf = t, o
 		o.closing++
-		h.page(f, protocol.PageOrder{Do: protocol.PageBegun, Change: change})
+		h.page(f, protocol.PageCommand{Do: protocol.PageBegun, Change: change})
 	}
 }
 
@@ -73,7 +73,7 @@ func (h *Head) waitBegun(o *op, f *follow, change uint32) {
 	for host := range f.hosts {
 		o.unbegun[pageOn{f.set, host}] = struct{}{}
 	}
-	h.page(f, protocol.PageOrder{Do: protocol.PageBegun, Change: change})
+	h.page(f, protocol.PageCommand{Do: protocol.PageBegun, Change: change})
 }
 
 // begun: a change has begun on a page, or there is none any more.
@@ -98,9 +98,9 @@ func (h *Head) fixNow(o *op) {
 		h.gather(o)
 		return
 	}
-	h.ofPages(o, protocol.PageOrder{Do: protocol.PageFix, Options: o.options})
+	h.ofPages(o, protocol.PageCommand{Do: protocol.PageFix, Options: o.options})
 	if len(o.beside) > 0 {
-		h.ofPages(o, protocol.PageOrder{Do: protocol.PageAccept})
+		h.ofPages(o, protocol.PageCommand{Do: protocol.PageAccept})
 	}
 }
 
@@ -124,12 +124,12 @@ func (h *Head) turned(host uint32, r *protocol.Report) bool {
 	if f == nil {
 		return false
 	}
-	if t := f.calls.hiding; t != nil && t.change == r.Change && r.Look.Of == protocol.PageOver {
-		h.turnedOn(f, host, r.Look.Calls)
+	if t := f.calls.hiding; t != nil && t.change == r.Change && r.Progress.Of == protocol.PageOver {
+		h.turnedOn(f, host, r.Progress.Calls)
 		return true
 	}
-	if a := h.asked[r.Set]; a != nil && a.asking != nil && a.asking.change == r.Change && r.Look.Of == protocol.PageAsk {
-		if a.asking.says(host, r.Look.Calls) {
+	if a := h.asked[r.Set]; a != nil && a.asking != nil && a.asking.change == r.Change && r.Progress.Of == protocol.PageAsk {
+		if a.asking.says(host, r.Progress.Calls) {
 			h.publishAsked(a)
 		}
 		return true
@@ -152,6 +152,6 @@ func (h *Head) hideNow(f *follow) {
 	if t.holds && t.most > 0 { // one has voted for all before they looked again
 		to = max(to, c.from+1)
 	}
-	h.page(f, protocol.PageOrder{Do: protocol.PageHide, Change: t.change, Call: to})
+	h.page(f, protocol.PageCommand{Do: protocol.PageHide, Change: t.change, Call: to})
 	c.hiding, c.behind, c.from = nil, to > c.from, 0
 }

@@ -45,14 +45,14 @@ type set struct {
 	// session's: that of a world, and that with which a change is adopted. had is
 	// what members have had that hold it no more.
 	taken   uint32
-	had     map[uint32]protocol.Had // by serial
-	dynamic bool                    // it came of a change
-	board   bool                    // its members were given memory
-	undone  bool                    // it came of a change that was rolled back
-	shared  wire.Members            // who were given it together: of processes that they have spawned, or a group that they have met
-	spawned bool                    // the former
-	strange bool                    // it is of another job, and only told of: nobody can name it
-	op      uint32                  // the operation that is not decided of which it came, or its members; 0: none
+	had     map[uint32]protocol.SetUse // by serial
+	dynamic bool                       // it came of a change
+	board   bool                       // its members were given memory
+	undone  bool                       // it came of a change that was rolled back
+	shared  wire.Members               // who were given it together: of processes that they have spawned, or a group that they have met
+	spawned bool                       // the former
+	strange bool                       // it is of another job, and only told of: nobody can name it
+	op      uint32                     // the operation that is not decided of which it came, or its members; 0: none
 
 	places *proc // who has taken places, which are this set: see allocate; nil: it is none
 
@@ -205,13 +205,13 @@ func (h *Head) give(p *proc, number uint32) {
 }
 
 // releaseSet takes a Release of p.
-func (h *Head) releaseSet(p *proc, m *protocol.Release) { h.release(p, m.Number, m.Had) }
+func (h *Head) releaseSet(p *proc, m *protocol.Release) { h.release(p, m.Number, m.Use) }
 
 // release ends one give. What p does not hold is not its own to release.
-func (h *Head) release(p *proc, number uint32, had protocol.Had) {
-	if t := h.sets[number]; t != nil && had != (protocol.Had{}) && p.state == protocol.Joined && t.members.Index(p.id) >= 0 {
+func (h *Head) release(p *proc, number uint32, had protocol.SetUse) {
+	if t := h.sets[number]; t != nil && had != (protocol.SetUse{}) && p.state == protocol.Joined && t.members.Index(p.id) >= 0 {
 		if t.had == nil {
-			t.had = map[uint32]protocol.Had{}
+			t.had = map[uint32]protocol.SetUse{}
 		}
 		t.had[p.id.Serial] = had
 	}
@@ -345,8 +345,8 @@ func (h *Head) describeSet(p *proc, m *protocol.Set) (*protocol.DescribeBody, er
 // describe says what p may know of a living set, under one of its names.
 func (h *Head) describe(p *proc, s wire.Set) *protocol.DescribeBody {
 	t := h.sets[s.Number]
-	b := &protocol.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Op: t.op, Had: t.had[p.id.Serial]}
-	b.Had.Opened = max(b.Had.Opened, t.taken)
+	b := &protocol.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Op: t.op, Use: t.had[p.id.Serial]}
+	b.Use.Opened = max(b.Use.Opened, t.taken)
 	if !h.ended {
 		return b // all of them live
 	}

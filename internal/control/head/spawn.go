@@ -414,7 +414,7 @@ func (h *Head) forsake(p *proc, m *protocol.Set) {
 	h.tell(Discarded, list)
 	for _, id := range shared.All() {
 		if q := h.proc(id); q != nil {
-			h.release(q, number, protocol.Had{})
+			h.release(q, number, protocol.SetUse{})
 		}
 	}
 }

@@ -76,10 +76,10 @@ func (h *Head) answerStranger(w *wait) {
 	case s.announced:
 		h.watchStranger(w.proc, s)
 		h.unpark(w)
-		h.order(w.proc, protocol.Order{Kind: protocol.OrderContact, ID: w.id, Contact: &wire.Contact{Proc: s.id, Host: wire.NoHost, Addrs: s.addrs}})
+		h.order(w.proc, protocol.Command{Kind: protocol.CmdContact, ID: w.id, Contact: &wire.Contact{Proc: s.id, Host: wire.NoHost, Addrs: s.addrs}})
 	case !s.wanted:
 		s.wanted = true
-		h.tellNeighbor(s.by, protocol.Neighbor{Do: protocol.NeighborWant, Proc: s.id})
+		h.tellNeighbor(s.by, protocol.JobMessage{Kind: protocol.JobWantAddrs, Proc: s.id})
 	}
 }
 
@@ -93,11 +93,11 @@ func (h *Head) tellAddrs(nb *Neighbor, p *proc) {
 		p.wantedBy[nb] = struct{}{}
 		return
 	}
-	h.tellNeighbor(nb, protocol.Neighbor{Do: protocol.NeighborAddrs, Proc: p.id, Addrs: p.addrs})
+	h.tellNeighbor(nb, protocol.JobMessage{Kind: protocol.JobAddrs, Proc: p.id, Addrs: p.addrs})
 }
 
 // abroad: p, which has met a group of another job, asks for the secret.
-func (h *Head) abroad(p *proc, id uint32, m *protocol.Abroad) {
+func (h *Head) abroad(p *proc, id uint32, m *protocol.Job) {
 	job := m.Job
 	nb := h.neighborOf(job)
 	if nb == nil || !nb.up {
@@ -111,7 +111,7 @@ func (h *Head) abroad(p *proc, id uint32, m *protocol.Abroad) {
 }
 
 // reached: processes of another job can reach p.
-func (h *Head) reached(p *proc, m *protocol.Abroad) {
+func (h *Head) reached(p *proc, m *protocol.Job) {
 	job := m.Job
 	if p.state != protocol.Joined || !slices.Contains(p.abroad, job) {
 		return
@@ -128,24 +128,24 @@ func (h *Head) reached(p *proc, m *protocol.Abroad) {
 }
 
 // passOn takes what a process of another job says to one of this job.
-func (h *Head) passOn(nb *Neighbor, m *protocol.Neighbor) {
+func (h *Head) passOn(nb *Neighbor, m *protocol.JobMessage) {
 	s, q := h.strangers[m.By], h.proc(m.Proc)
 	if s == nil || s.by != nb || q == nil || q.via != nil || q.state != protocol.Joined || !nb.told.Has(m.Proc.Serial) {
 		return
 	}
 	ev := protocol.Event{Kind: protocol.EvPing, Proc: m.By, ID: m.ID}
-	switch m.Do {
-	case protocol.NeighborPong:
+	switch m.Kind {
+	case protocol.JobPong:
 		ev.Kind = protocol.EvPong
-	case protocol.NeighborCut:
-		ev.Kind, ev.Text = protocol.EvCut, m.Text
+	case protocol.JobDisconnected:
+		ev.Kind, ev.Text = protocol.EvDisconnected, m.Text
 	}
 	h.sendEvent(q, ev)
 }
 
 // sayAbroad passes on what p says to a process of another job.
-func (h *Head) sayAbroad(p, q *proc, do protocol.NeighborDo, id uint64, text string) {
+func (h *Head) sayAbroad(p, q *proc, do protocol.JobMessageKind, id uint64, text string) {
 	if p.state == protocol.Joined && q.state == protocol.Joined {
-		h.tellNeighbor(q.via, protocol.Neighbor{Do: do, ID: id, By: p.id, Proc: q.id, Text: text})
+		h.tellNeighbor(q.via, protocol.JobMessage{Kind: do, ID: id, By: p.id, Proc: q.id, Text: text})
 	}
 }

@@ -59,8 +59,8 @@ func (w *world) answered(m *member, id uint32, body []byte) {
 		}
 		w.say("  process %d: request %d (%T): %+v", m.id.Serial, id, q, b)
 		w.told(m, q, &b)
-	case *protocol.Handed:
-		var b protocol.FollowBody
+	case *protocol.GetChange:
+		var b protocol.PageBody
 		if err := protocol.Decode(&b, r.Body); err != nil {
 			w.fail("%v", err)
 		}
@@ -96,18 +96,18 @@ func (w *world) told(m *member, q protocol.Message, b *protocol.OpBody) {
 }
 
 // reply is the answer of an agent, or of the head in place of it.
-func (w *world) reply(m *member, id uint32, b *protocol.FollowBody) {
+func (w *world) reply(m *member, id uint32, b *protocol.PageBody) {
 	switch q := m.asked[id].(type) {
-	case *protocol.Follow:
-		var ask protocol.AskBody
+	case *protocol.Subscribe:
+		var ask protocol.QueryBody
 		if q.In == 0 {
 			m.sets = append(m.sets, q.Set)
-		} else if err := protocol.Decode(&ask, b.Rest); err != nil || ask.Page&protocol.AskPage == 0 {
+		} else if err := protocol.Decode(&ask, b.Rest); err != nil || ask.Page&protocol.QueryPage == 0 {
 			w.fail("process %v gets the page %+v: %v", m.id, ask, err)
 		} else {
 			m.asks = append(m.asks, ask.Page)
 		}
-	case *protocol.Handed:
+	case *protocol.GetChange:
 		if q.Op != 0 {
 			break
 		}
@@ -201,7 +201,7 @@ func (w *world) check(m *member) {
 		w.accept(m.host, s, g)
 		if g.word == change.IsAccepted || g.word == change.IsCommitted {
 			m.handed[pageChange{s, g.change}] = true
-			w.ask(m, &protocol.Handed{Set: s, Change: g.change})
+			w.ask(m, &protocol.GetChange{Set: s, Change: g.change})
 		}
 		return
 	}
@@ -233,9 +233,9 @@ func (w *world) hostile(m *member) {
 	case 0:
 		w.ask(m, &protocol.Op{Kind: protocol.KindWithdraw, Op: n})
 	case 1:
-		w.ask(m, &protocol.Handed{Set: set, Change: n})
+		w.ask(m, &protocol.GetChange{Set: set, Change: n})
 	case 2:
-		w.ask(m, &protocol.Handed{Op: n})
+		w.ask(m, &protocol.GetChange{Op: n})
 	case 3:
 		w.tell(m, &protocol.Op{Kind: protocol.KindReleased, Op: n})
 	case 4:
@@ -243,7 +243,7 @@ func (w *world) hostile(m *member) {
 	case 5:
 		w.tell(m, &protocol.Op{Kind: protocol.KindForget, Op: n})
 	case 6:
-		w.tell(m, &protocol.Set{Kind: protocol.KindUnfollow, Number: set})
+		w.tell(m, &protocol.Set{Kind: protocol.KindUnsubscribe, Number: set})
 	case 7:
 		w.ask(m, &protocol.Update{Op: n})
 	case 8:

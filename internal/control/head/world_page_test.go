@@ -16,17 +16,17 @@ type sheet struct {
 	votes  uint32
 	voted  map[uint32]bool // members that have, or have no vote
 	fixed  bool
-	begun  bool                 // a member has
-	calls  uint64               // of Query
-	shown  uint64               // from that call on members see the change, and it is not said until when
-	queue  []protocol.PageOrder // meanwhile
+	begun  bool                   // a member has
+	calls  uint64                 // of Query
+	shown  uint64                 // from that call on members see the change, and it is not said until when
+	queue  []protocol.PageCommand // meanwhile
 }
 
 func (w *world) word(host, set uint32, g *sheet) {
 	if f := w.h.follows[set]; g.word == change.IsCommitted && f != nil && f.op != nil {
 		w.read[f.op.number] = true
 	}
-	w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportWord, Set: set, Change: g.change, Word: g.word, Iteration: 4}})
+	w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportStatusWord, Set: set, Change: g.change, Word: g.word, Iteration: 4}})
 }
 
 // vote is that of a member, or of a newcomer, which has no line: 0.
@@ -62,7 +62,7 @@ func (w *world) allVoted(set uint32, g *sheet) {
 }
 
 // page is what an agent does on a page.
-func (w *world) page(host uint32, o *protocol.PageOrder) {
+func (w *world) page(host uint32, o *protocol.PageCommand) {
 	g := w.pages[pageOn{o.Set, host}]
 	w.say("  page %d of host %d: %+v, is %+v", o.Set, host, o, g)
 	if g == nil {
@@ -85,13 +85,13 @@ func (w *world) page(host uint32, o *protocol.PageOrder) {
 		}
 		return
 	case late && (o.Do == protocol.PageWithdraw || o.Do == protocol.PageBreak):
-		g.queue = slices.DeleteFunc(g.queue, func(q protocol.PageOrder) bool { return q.Change == o.Change })
+		g.queue = slices.DeleteFunc(g.queue, func(q protocol.PageCommand) bool { return q.Change == o.Change })
 		w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
 		return
 	case late:
 		g.queue = append(g.queue, *o)
 		return
-	case o.Change > g.change && o.Do != protocol.PageBegin && o.Do != protocol.PageLook: // it was withdrawn before it began
+	case o.Change > g.change && o.Do != protocol.PageBegin && o.Do != protocol.PagePoll: // it was withdrawn before it began
 		w.noPage(host, o)
 		return
 	}
@@ -110,19 +110,19 @@ func (w *world) page(host uint32, o *protocol.PageOrder) {
 		if g.fixed = true; g.votes == 0 {
 			w.accept(host, o.Set, g)
 		}
-	case protocol.PageLook:
-		w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportLook, Set: o.Set, Look: protocol.Look{Of: o.Do, Bytes: uint64(w.rng.IntN(9))}}})
+	case protocol.PagePoll:
+		w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportProgress, Set: o.Set, Progress: protocol.Progress{Of: o.Do, Bytes: uint64(w.rng.IntN(9))}}})
 	case protocol.PageBegun:
-		w.look(host, o, protocol.Look{})
+		w.look(host, o, protocol.Progress{})
 	case protocol.PageAsk:
 		g.calls += uint64(w.rng.IntN(3))
 		if g.begun = g.begun || g.calls > 0 || w.rng.IntN(3) > 0; g.begun {
-			w.look(host, o, protocol.Look{Begun: 1, Most: uint64(w.rng.IntN(9)), Calls: g.calls})
+			w.look(host, o, protocol.Progress{Begun: 1, Most: uint64(w.rng.IntN(9)), Calls: g.calls})
 			break
 		}
-		w.look(host, o, protocol.Look{})
-		if o.Set&protocol.AskPage == 0 && w.rng.IntN(2) == 0 {
-			w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportLook, Set: o.Set, Change: o.Change}}) // one waits for it
+		w.look(host, o, protocol.Progress{})
+		if o.Set&protocol.QueryPage == 0 && w.rng.IntN(2) == 0 {
+			w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportProgress, Set: o.Set, Change: o.Change}}) // one waits for it
 		}
 	case protocol.PagePublish:
 		if o.Agreed == 0 && g.begun || g.word != 0 || o.Call <= g.calls {
@@ -155,7 +155,7 @@ func (w *world) page(host uint32, o *protocol.PageOrder) {
 	case protocol.PageOver:
 		if g.fixed = false; g.shown > 0 {
 			g.calls = max(g.calls, g.shown-1+uint64(w.rng.IntN(2)))
-			w.look(host, o, protocol.Look{Calls: g.calls})
+			w.look(host, o, protocol.Progress{Calls: g.calls})
 		}
 	}
 }
@@ -174,16 +174,16 @@ func (w *world) accept(host, set uint32, g *sheet) {
 }
 
 // noPage is what an agent says of a change that nobody was handed there.
-func (w *world) noPage(host uint32, o *protocol.PageOrder) {
+func (w *world) noPage(host uint32, o *protocol.PageCommand) {
 	switch o.Do {
 	case protocol.PageWithdraw, protocol.PageBreak:
 		w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
 	case protocol.PageAsk, protocol.PageOver, protocol.PageBegun:
-		w.look(host, o, protocol.Look{})
+		w.look(host, o, protocol.Progress{})
 	}
 }
 
-func (w *world) look(host uint32, o *protocol.PageOrder, l protocol.Look) {
+func (w *world) look(host uint32, o *protocol.PageCommand, l protocol.Progress) {
 	l.Of = o.Do
-	w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportLook, Set: o.Set, Change: o.Change, Look: l}})
+	w.reports = append(w.reports, report{host, protocol.Report{Kind: protocol.ReportProgress, Set: o.Set, Change: o.Change, Progress: l}})
 }

@@ -185,17 +185,17 @@ func (w *world) step() {
 		w.tell(m, &protocol.Op{Kind: protocol.KindVoted, Op: c.Op})
 		w.ask(m, &protocol.Await{Op: c.Op, Until: change.Committed})
 		if w.rng.IntN(2) == 0 {
-			w.ask(m, &protocol.Handed{Op: c.Op})
+			w.ask(m, &protocol.GetChange{Op: c.Op})
 		}
 	case k < 30 && len(m.sets) == 0:
 		set := w.h.main // what its world was, or is
 		if w.rng.IntN(10) == 0 {
 			set = w.anySet()
 		}
-		w.ask(m, &protocol.Follow{Set: set, Options: w.options})
+		w.ask(m, &protocol.Subscribe{Set: set, Options: w.options})
 	case k < 36 && len(m.asks) < 3:
 		coll := [...]uint32{w.h.main, w.h.proc(m.id).self, w.h.proc(m.id).world, w.anySet()}
-		w.ask(m, &protocol.Follow{Set: coll[w.rng.IntN(4)], In: [...]uint32{w.h.main, w.anySet()}[w.rng.IntN(2)]})
+		w.ask(m, &protocol.Subscribe{Set: coll[w.rng.IntN(4)], In: [...]uint32{w.h.main, w.anySet()}[w.rng.IntN(2)]})
 	case k < 60:
 		w.check(m)
 	case k < 72:
@@ -226,10 +226,10 @@ func (w *world) step() {
 	case k < 85 && len(w.h.hosts) > 1 && w.rng.IntN(5) == 0 && !w.lost[m.host]:
 		w.lose(m.host)
 	case k < 86 && len(m.asks) > 0 && w.rng.IntN(2) == 0:
-		w.tell(m, &protocol.Set{Kind: protocol.KindUnfollow, Number: m.asks[0]})
+		w.tell(m, &protocol.Set{Kind: protocol.KindUnsubscribe, Number: m.asks[0]})
 		m.asks = m.asks[1:]
 	case k < 86 && len(m.sets) > 0:
-		w.tell(m, &protocol.Set{Kind: protocol.KindUnfollow, Number: m.sets[0]})
+		w.tell(m, &protocol.Set{Kind: protocol.KindUnsubscribe, Number: m.sets[0]})
 		m.sets = m.sets[1:]
 	case k < 95:
 		w.now += time.Duration(w.rng.IntN(20)) * time.Second

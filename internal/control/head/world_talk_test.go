@@ -83,9 +83,9 @@ func (w *world) talk(m *member) {
 		}
 		w.ask(m, x)
 	case 12, 13:
-		w.tell(m, &protocol.Release{Number: set(), Had: protocol.Had{Opened: uint32(w.rng.IntN(2)), Calls: uint64(w.rng.IntN(2))}})
+		w.tell(m, &protocol.Release{Number: set(), Use: protocol.SetUse{Opened: uint32(w.rng.IntN(2)), Calls: uint64(w.rng.IntN(2))}})
 	case 14:
-		w.ask(m, &protocol.Happen{Number: uint32(w.rng.IntN(3)), On: w.rng.IntN(4) > 0, Sets: []uint32{set(), 0}})
+		w.ask(m, &protocol.NextEvent{Number: uint32(w.rng.IntN(3)), On: w.rng.IntN(4) > 0, Sets: []uint32{set(), 0}})
 	case 15:
 		w.tell(m, &protocol.Undecided{Op: w.someOp(), Set: set()})
 	case 16:
@@ -199,7 +199,7 @@ func (w *world) large(m *member) {
 		}
 	case 5: // pages
 		for set := range w.h.lastSet {
-			w.ask(m, &protocol.Follow{Set: w.h.main, In: set + 1})
+			w.ask(m, &protocol.Subscribe{Set: w.h.main, In: set + 1})
 		}
 	}
 	w.ask(m, &protocol.Set{Kind: protocol.KindDescribe, Number: w.h.main})
@@ -223,8 +223,8 @@ func (w *world) readable(q protocol.Message, body []byte) {
 		b = &protocol.ValuesBody{}
 	case *protocol.News:
 		b = &protocol.NewsBody{}
-	case *protocol.Happen:
-		b = &protocol.HappenBody{}
+	case *protocol.NextEvent:
+		b = &protocol.SetEvent{}
 	default:
 		return
 	}

@@ -141,10 +141,10 @@ func (w *world) fates(e *Effect) {
 	}
 }
 
-func (w *world) order(host uint32, o *protocol.Order) {
+func (w *world) order(host uint32, o *protocol.Command) {
 	m := w.procs[o.Serial]
 	switch o.Kind {
-	case protocol.OrderWelcome:
+	case protocol.CmdWelcome:
 		var b protocol.Welcome
 		if err := protocol.Decode(&b, o.Frame); err != nil {
 			w.fail("a welcome is %v", err)
@@ -153,7 +153,7 @@ func (w *world) order(host uint32, o *protocol.Order) {
 		if (b.Change != nil) != m.coming {
 			w.fail("process %v is welcomed with the change %+v", m.id, b.Change)
 		}
-	case protocol.OrderSend:
+	case protocol.CmdSend:
 		f, n, err := protocol.ParseHead(o.Frame)
 		if err != nil {
 			w.fail("%v", err)
@@ -161,21 +161,21 @@ func (w *world) order(host uint32, o *protocol.Order) {
 		if f.Kind == protocol.KindReply && m != nil {
 			w.answered(m, f.ID, o.Frame[protocol.FrameHead:][:n])
 		}
-	case protocol.OrderFollow:
+	case protocol.CmdSubscribe:
 		at := pageOn{o.Page.Set, host}
 		if w.pages[at] == nil {
 			w.pages[at] = &sheet{}
 		}
 		if m != nil {
-			w.reply(m, o.ID, &protocol.FollowBody{Rest: o.Frame})
+			w.reply(m, o.ID, &protocol.PageBody{Rest: o.Frame})
 		}
-	case protocol.OrderPage:
+	case protocol.CmdPage:
 		w.page(host, &o.Page)
-	case protocol.OrderAbandon:
+	case protocol.CmdAbandon:
 		if !m.forked {
 			w.frees = append(w.frees, o.Serial)
 		}
-	case protocol.OrderShut:
+	case protocol.CmdShut:
 		if !m.unwanted || !strings.HasPrefix(o.Text, protocol.ErrEnding.Error()) {
 			w.fail("process %+v is told %s", m, o.Text)
 		}

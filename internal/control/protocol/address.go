@@ -10,16 +10,16 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Address is the socket of a job's agent on a host.
+// Address returns the address of the socket of a job's agent on a host.
 func Address(job wire.JobID, host uint32) string {
 	addr := fmt.Sprintf("%s%016x", addressPrefix(), uint64(job))
-	if host > 0 { // another on the same machine has the first name
+	if host > 0 { // for several agents on one machine
 		addr += fmt.Sprintf(".%d", host)
 	}
 	return addr
 }
 
-// ParseAddress is whose socket this is.
+// ParseAddress returns the job of an address; ok is false if it is no address of an agent.
 func ParseAddress(addr string) (job wire.JobID, ok bool) {
 	text, ok := strings.CutPrefix(addr, addressPrefix())
 	if !ok {
@@ -27,7 +27,7 @@ func ParseAddress(addr string) (job wire.JobID, ok bool) {
 	}
 	hex, of, _ := strings.Cut(text, ".")
 	id, err := strconv.ParseUint(hex, 16, 64)
-	host, _ := strconv.ParseUint(of, 10, 32) // else it is another address than this
+	host, _ := strconv.ParseUint(of, 10, 32) // after an error the address is not the one that Address returns
 	job = wire.JobID(id)
 	return job, err == nil && Address(job, uint32(host)) == addr
 }

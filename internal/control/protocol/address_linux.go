@@ -2,6 +2,6 @@
 
 package protocol
 
-// addressPrefix: sockets are abstract; "@" stands for the leading zero byte, as everywhere in
-// Go.
+// addressPrefix begins the addresses of all agents. The sockets are abstract: in Go "@" stands for
+// the leading zero byte.
 func addressPrefix() string { return "@gompi-" }

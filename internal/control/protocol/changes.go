@@ -10,104 +10,48 @@ import (
 	"gompi/internal/control/spawn"
 )
 
-// What processes, and tools in their name, say of operations that change process
-// sets: docs/design/034-head-records.md.
+// Messages about operations that change process sets: docs/design/034-head-records.md.
 
 // Limits of operations.
 const (
-	MaxName   = 1<<10 - 1 // bytes in the name of a set, with its scheme
 	MaxInputs = change.MaxInputs
-	MaxParts  = 1 << 8    // of a Multi
-	MaxNames  = 1 << 10   // sets that an answer names, and names of a set
-	MaxCOL    = 64 << 10  // bytes of what is said for the resource manager
-	MaxKeys   = 1 << 10   // keys of one Get of a set
-	MaxNews   = 1 << 12   // sets in one answer to News
+	MaxParts  = 1 << 8    // parts of a Multi
+	MaxCOL    = 64 << 10  // bytes for the resource manager
+	MaxStep   = 1 << 20   // of Options.Step and Options.Lookahead
 	maxOut    = MaxRanges // processes that a request names
-	MaxStep   = 1 << 20   // of a Follow, and its Lookahead
 )
 
-// SetName is a process set and what it is called.
-type SetName struct {
-	Number uint32
-	Name   string
-}
-
-func (e *enc) setName(s SetName) { e.u32(s.Number); e.str(s.Name) }
-
-func (d *dec) setName() SetName { return SetName{d.u32(), d.str(MaxName)} }
-
-func (e *enc) setNames(list []SetName) {
-	e.u32(uint32(len(list)))
-	for _, s := range list {
-		e.setName(s)
-	}
-}
-
-func (d *dec) setNames(limit int) []SetName {
-	n := d.count(limit, 8)
-	if n == 0 {
-		return nil
-	}
-	list := make([]SetName, n)
-	for i := range list {
-		list[i] = d.setName()
-	}
-	return list
-}
-
-func (e *enc) numbers(list []uint32) {
-	e.u32(uint32(len(list)))
-	for _, n := range list {
-		e.u32(n)
-	}
-}
-
-func (d *dec) numbers(limit int) []uint32 {
-	n := d.count(limit, 4)
-	if n == 0 {
-		return nil
-	}
-	list := make([]uint32, n)
-	for i := range list {
-		list[i] = d.u32()
-	}
-	return list
-}
-
-// duration is a span of time that is not negative.
-func (d *dec) duration() time.Duration { return time.Duration(d.num(1<<63 - 1)) }
-
-// Submit asks for an operation; the answer is an OpBody. Its sender is kept posted
-// until Forget.
+// Submit asks for an operation. The answer is an OpBody. The head keeps the operation for its
+// sender until a KindForget.
 type Submit struct {
 	Request change.Request
-	Parts   []SubmitPart // as many as the request has, one if it is no Multi
+	Parts   []SubmitPart // as many as the request has; one if it is no Multi
 	COL     []byte
 }
 
 // SubmitPart is what a part has beside its request.
 type SubmitPart struct {
-	Names []string // preferred ones of its outputs, by position
-	Argv  []string // of newcomers; nil: that of who asks, or of the job's first program
-	Hosts []string // where newcomers start; nil: anywhere
+	Names []string // preferred names of its outputs, by position
+	Argv  []string // of joining processes; nil: that of the sender, or of the job's first program
+	Hosts []string // where joining processes start; nil: anywhere
 }
 
 func (*Submit) kind() Kind { return KindSubmit }
 
 func (m *Submit) put(e *enc) {
-	putRequest(e, &m.Request)
-	e.u32(uint32(len(m.Parts)))
+	e.request(&m.Request)
+	e.count(len(m.Parts), MaxParts)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		e.strs(p.Names)
-		e.strs(p.Argv)
-		e.strs(p.Hosts)
+		e.strs(p.Names, MaxNames, MaxName)
+		e.strs(p.Argv, MaxWords, MaxArgs)
+		e.strs(p.Hosts, MaxNames, MaxName)
 	}
-	e.bytes(m.COL)
+	e.bytes(m.COL, MaxCOL)
 }
 
 func (m *Submit) get(d *dec) {
-	getRequest(d, &m.Request, true)
+	d.request(&m.Request, true)
 	if n := d.count(MaxParts, 12); n > 0 {
 		m.Parts = make([]SubmitPart, n)
 	}
@@ -127,52 +71,60 @@ func (m *Submit) get(d *dec) {
 	}
 }
 
-func putRequest(e *enc, r *change.Request) {
-	e.u8(uint8(r.Kind))
-	e.numbers(r.In)
-	e.u32(uint32(len(r.Join)))
-	for _, n := range r.Join {
+// ints appends a list of numbers that fit into four bytes.
+func (e *enc) ints(list []int, limit int) {
+	e.count(len(list), limit)
+	for _, n := range list {
 		e.u32(uint32(n))
 	}
-	e.i64(int64(r.Leave))
-	e.u32(uint32(len(r.Out)))
+}
+
+func (d *dec) ints(limit int) []int {
+	n := d.count(limit, 4)
+	if n == 0 {
+		return nil
+	}
+	list := make([]int, n)
+	for i := range list {
+		list[i] = int(d.u32())
+	}
+	return list
+}
+
+func (e *enc) request(r *change.Request) {
+	e.u8(uint8(r.Kind))
+	e.numbers(r.In, MaxInputs)
+	e.ints(r.Join, MaxInputs)
+	e.num(r.Leave, MaxMembers)
+	e.count(len(r.Out), maxOut)
 	for _, p := range r.Out {
 		e.proc(p)
 	}
-	e.i64(int64(r.To))
-	for _, n := range []int{r.Min, r.Max, r.Pref} {
-		e.i64(int64(n))
+	for _, n := range []int{r.To, r.Min, r.Max, r.Pref} {
+		e.num(n, MaxMembers)
 	}
-	e.u32(uint32(len(r.Sizes)))
-	for _, n := range r.Sizes {
-		e.u32(uint32(n))
-	}
+	e.ints(r.Sizes, change.MaxSizes)
 	e.u8(uint8(r.Start))
 	e.u8(uint8(r.Place))
 	e.flag(r.NoQueue)
 	e.flag(r.Prepare)
-	e.i64(int64(r.ToReady))
-	e.i64(int64(r.ToAccept))
-	e.i64(int64(r.ToCommit))
-	e.i64(int64(r.Whole))
-	e.u32(uint32(len(r.Parts)))
+	for _, t := range []time.Duration{r.ToReady, r.ToAccept, r.ToCommit, r.Whole} {
+		e.duration(t)
+	}
+	e.count(len(r.Parts), MaxParts)
 	for i := range r.Parts {
-		putRequest(e, &r.Parts[i])
+		e.request(&r.Parts[i])
 	}
 }
 
 // leastRequest is the bytes of an empty request.
 const leastRequest = 97
 
-func getRequest(d *dec, r *change.Request, parts bool) {
+// request takes a request, with parts if it may have some.
+func (d *dec) request(r *change.Request, parts bool) {
 	r.Kind = change.Kind(d.u8())
 	r.In = d.numbers(MaxInputs)
-	if n := d.count(MaxInputs, 4); n > 0 {
-		r.Join = make([]int, n)
-	}
-	for i := range r.Join {
-		r.Join[i] = int(d.u32())
-	}
+	r.Join = d.ints(MaxInputs)
 	r.Leave = d.num(MaxMembers)
 	if n := d.count(maxOut, 12); n > 0 {
 		r.Out = make([]wire.ProcID, n)
@@ -180,17 +132,15 @@ func getRequest(d *dec, r *change.Request, parts bool) {
 	for i := range r.Out {
 		r.Out[i] = d.proc()
 	}
-	r.To = d.num(MaxMembers)
-	r.Min, r.Max, r.Pref = d.num(MaxMembers), d.num(MaxMembers), d.num(MaxMembers)
-	if n := d.count(change.MaxSizes, 4); n > 0 {
-		r.Sizes = make([]int, n)
+	for _, n := range []*int{&r.To, &r.Min, &r.Max, &r.Pref} {
+		*n = d.num(MaxMembers)
 	}
-	for i := range r.Sizes {
-		r.Sizes[i] = int(d.u32())
-	}
-	r.Start, r.Place = spawn.Strategy(d.u8()), spawn.Placement(d.u8()) // checked with the request
+	r.Sizes = d.ints(change.MaxSizes)
+	r.Start, r.Place = spawn.Strategy(d.u8()), spawn.Placement(d.u8()) // package change checks them
 	r.NoQueue, r.Prepare = d.flag(), d.flag()
-	r.ToReady, r.ToAccept, r.ToCommit, r.Whole = d.duration(), d.duration(), d.duration(), d.duration()
+	for _, t := range []*time.Duration{&r.ToReady, &r.ToAccept, &r.ToCommit, &r.Whole} {
+		*t = d.duration()
+	}
 	n := d.count(MaxParts, leastRequest)
 	if n > 0 && !parts {
 		d.fail("a part of %d parts", n)
@@ -200,19 +150,27 @@ func getRequest(d *dec, r *change.Request, parts bool) {
 		r.Parts = make([]change.Request, n)
 	}
 	for i := range r.Parts {
-		getRequest(d, &r.Parts[i], false)
+		d.request(&r.Parts[i], false)
 	}
 }
 
-// Await asks how far an operation is, when it is as far as Until, or over: OpBody.
+// Await asks for an OpBody of an operation when that has reached the state Until, or is over.
 type Await struct {
 	Op    uint32
 	Until change.State
 }
 
-func (*Await) kind() Kind   { return KindAwait }
-func (m *Await) put(e *enc) { e.u32(m.Op); e.u8(uint8(m.Until)) }
-func (m *Await) get(d *dec) { m.Op, m.Until = d.u32(), d.state() }
+func (*Await) kind() Kind { return KindAwait }
+
+func (m *Await) put(e *enc) {
+	e.u32(m.Op)
+	e.u8(uint8(m.Until))
+}
+
+func (m *Await) get(d *dec) {
+	m.Op = d.u32()
+	m.Until = d.state()
+}
 
 func (d *dec) state() change.State {
 	s := change.State(d.u8())
@@ -222,10 +180,17 @@ func (d *dec) state() change.State {
 	return s
 }
 
-// Op is the body of what is said of an operation by its number: KindWithdraw, whose
-// answer is an OpBody of how it ended, or that it is Adopting and so too late;
-// KindReleased, KindReadied, KindProgress, KindVoted, KindCompleted and KindForget, one way;
-// KindBreak, of a tool, whose answer is an OpReport of how it ended.
+// Op is the message of kinds that name one operation by its number:
+//
+//   - KindWithdraw asks to withdraw it. The answer is an OpBody: how it ended, or that it is
+//     Adopting, and so too late to withdraw.
+//   - KindBreak of a tool withdraws it even then. The answer is an OpReport of how it ended.
+//   - KindForget says that its sender asks for nothing more of it.
+//   - KindReleased says that the layer above no longer holds its change back.
+//   - KindReadied says that the sender, which joins by it, is ready.
+//   - KindProgress says that the sender, which joins by it, is closer to being ready.
+//   - KindVoted is a vote for its change, of a process that has no page to vote on.
+//   - KindCompleted is the vote of all.
 type Op struct {
 	Kind Kind
 	Op   uint32
@@ -235,22 +200,30 @@ func (m *Op) kind() Kind { return m.Kind }
 func (m *Op) put(e *enc) { e.u32(m.Op) }
 func (m *Op) get(d *dec) { m.Op = d.u32() }
 
-// Update gives the resource manager something else to know of an operation.
+// Update replaces what an operation has for the resource manager. The answer is empty.
 type Update struct {
 	Op  uint32
 	COL []byte
 }
 
-func (*Update) kind() Kind   { return KindUpdate }
-func (m *Update) put(e *enc) { e.u32(m.Op); e.bytes(m.COL) }
-func (m *Update) get(d *dec) { m.Op, m.COL = d.u32(), d.bytes(MaxCOL) }
+func (*Update) kind() Kind { return KindUpdate }
 
-// Why says why an operation was refused or has not happened.
+func (m *Update) put(e *enc) {
+	e.u32(m.Op)
+	e.bytes(m.COL, MaxCOL)
+}
+
+func (m *Update) get(d *dec) {
+	m.Op = d.u32()
+	m.COL = d.bytes(MaxCOL)
+}
+
+// Why is the reason for which an operation was refused or did not happen.
 type Why uint8
 
 // The reasons are those of package change, in its order.
 const (
-	WhyNot Why = iota // it was not, or has
+	WhyNot Why = iota // none: it may still happen, or has happened
 	WhyMalformed
 	WhyNoSet
 	WhySetGone
@@ -265,36 +238,37 @@ const (
 	WhyDied
 	WhyCancelled
 	WhyEnding
-	WhyReplaced // Set by Successor
-	WhyName     // a name is taken, or none
+	WhyReplaced // Set was replaced by Success
+	WhyName     // a name is taken, or is no name
 	WhyOther
 )
 
-// OpBody is how far an operation is. A refusal to take it has no number.
+// OpBody is the state of an operation.
 type OpBody struct {
-	Op      uint32
+	Op      uint32 // 0: it was refused at once
 	State   change.State
-	Why     Why // of one that has not happened
+	Why     Why // of an operation that did not happen
 	Text    string
-	Set     uint32 // WhyReplaced
-	Success uint32
-	Outputs []change.Outputs // a value for each part, once granted
-	Names   []SetName        // of outputs that have one of their own
-	// Iteration at which all are handed the change, + 1; 0: not known, or none.
+	Set     uint32           // WhyReplaced
+	Success uint32           // WhyReplaced: the successor of Set
+	Outputs []change.Outputs // of each part, once the operation is granted
+	Names   []SetName        // of outputs that have a name of their own
+	// Iteration is that in which all members adopt the change, + 1; 0: it is not known, or there
+	// is none.
 	Iteration uint64
 	Times     OpTimes
 }
 
-// OpTimes is when an operation came so far, as the head saw it: as spans since it
-// was asked for, more than 0 once it is that far.
+// OpTimes is when an operation reached its states, as the head saw it: as a span since Asked, more
+// than 0 once the operation has come that far.
 type OpTimes struct {
-	Asked   time.Time     // of the wall's clock
-	Granted time.Duration // places, members and names are there
-	Ordered time.Duration // the first start, or the news of a removal, was ordered
-	Ready   time.Duration // all newcomers are there
-	Adopted time.Duration // somebody was handed it
-	Decided time.Duration // committed, or over without
-	Gone    time.Duration // the last leaver's pid is free
+	Asked   time.Time     // by the wall clock
+	Granted time.Duration // slots, members and names are there
+	Ordered time.Duration // the first start, or the first removal, was ordered
+	Ready   time.Duration // all joining processes are there
+	Adopted time.Duration // the change was delivered to the first member
+	Decided time.Duration // it is committed, or over without
+	Gone    time.Duration // the pid of the last leaving process is free
 }
 
 func (e *enc) times(t *OpTimes) {
@@ -304,7 +278,7 @@ func (e *enc) times(t *OpTimes) {
 	}
 	e.i64(at)
 	for _, d := range []time.Duration{t.Granted, t.Ordered, t.Ready, t.Adopted, t.Decided, t.Gone} {
-		e.i64(int64(d))
+		e.duration(d)
 	}
 }
 
@@ -324,14 +298,14 @@ func (m *OpBody) put(e *enc) {
 	e.u32(m.Op)
 	e.u8(uint8(m.State))
 	e.u8(uint8(m.Why))
-	e.str(Clip(m.Text, MaxText))
+	e.text(m.Text)
 	e.u32(m.Set)
 	e.u32(m.Success)
-	e.u32(uint32(len(m.Outputs)))
+	e.count(len(m.Outputs), MaxParts)
 	for _, o := range m.Outputs {
 		e.outputs(o)
 	}
-	e.setNames(m.Names)
+	e.setNames(m.Names, MaxParts*MaxNames)
 	e.u64(m.Iteration)
 	e.times(&m.Times)
 }
@@ -348,11 +322,15 @@ func (m *OpBody) get(d *dec) {
 	}
 }
 
-// any is get of what a head of another version may say, for who only shows it.
+// any is get without a check of the state and the reason, for a tool, which shows those of a newer
+// head by number.
 func (m *OpBody) any(d *dec) {
-	m.Op, m.State, m.Why = d.u32(), change.State(d.u8()), Why(d.u8())
-	m.Text = d.str(MaxText)
-	m.Set, m.Success = d.u32(), d.u32()
+	m.Op = d.u32()
+	m.State = change.State(d.u8())
+	m.Why = Why(d.u8())
+	m.Text = d.text()
+	m.Set = d.u32()
+	m.Success = d.u32()
 	if n := d.count(MaxParts, 12); n > 0 {
 		m.Outputs = make([]change.Outputs, n)
 	}
@@ -365,7 +343,7 @@ func (m *OpBody) any(d *dec) {
 }
 
 func (e *enc) outputs(o change.Outputs) {
-	e.numbers(o.Joining)
+	e.numbers(o.Joining, MaxInputs)
 	e.u32(o.Leaving)
 	e.u32(o.Result)
 }
@@ -374,53 +352,63 @@ func (d *dec) outputs() change.Outputs {
 	return change.Outputs{Joining: d.numbers(MaxInputs), Leaving: d.u32(), Result: d.u32()}
 }
 
-// AskPage is in the number of a page on which the members of one set ask for the
-// changes of another.
-const AskPage = 1 << 31
+// QueryPage is a bit in the number of a page on which the members of one set query the changes of
+// another.
+const QueryPage = 1 << 31
 
-// Follow asks for the page of a set, whose changes its sender watches from now on:
-// FollowBody, made by the agent. All members say the same. With In it asks for the
-// page on which the members of Set ask for the changes of In: FollowBody with an
-// AskBody.
-type Follow struct {
+// Subscribe asks for the page of a set, on which the sender learns of its changes from now on. The
+// answer is a PageBody, which the agent makes. All members use the same options. With In it asks
+// for the page on which the members of Set query the changes of In; then the PageBody has a
+// QueryBody.
+type Subscribe struct {
 	Set     uint32
-	In      uint32 // 0: Set is watched
+	In      uint32 // 0: the changes of Set itself
 	Options Options
-	Have    uint64 // the arenas of which the process needs no descriptor, as bits
+	Have    uint64 // arenas of which the sender needs no descriptor, as bits
 }
 
 // Options are what the members of a set want of its changes.
 type Options struct {
-	Step, Lookahead             uint32
-	Prepare, Hold               bool
-	Stay                        bool          // they follow the set on, beside the Result of a change of it
-	ToReady, ToAccept, ToCommit time.Duration // 0: as the job has it
+	Step, Lookahead uint32
+	Prepare, Hold   bool
+	Stay            bool // the members stay subscribed to the set, beside the results of its changes
+	// Deadlines of the phases of a change; 0: those of the job.
+	ToReady, ToAccept, ToCommit time.Duration
 }
 
-func (*Follow) kind() Kind { return KindFollow }
+func (*Subscribe) kind() Kind { return KindSubscribe }
 
-func (m *Follow) put(e *enc) {
+func (m *Subscribe) put(e *enc) {
 	e.u64(m.Have)
 	e.u32(m.Set)
 	e.u32(m.In)
 	e.options(m.Options)
 }
 
-func (m *Follow) get(d *dec) {
+func (m *Subscribe) get(d *dec) {
 	m.Have = d.u64()
-	m.Set, m.In = d.u32(), d.u32()
+	m.Set = d.u32()
+	m.In = d.u32()
 	m.Options = d.options()
 }
 
-// AskBody is what the head says beside the page that was asked for with In.
-type AskBody struct {
+// QueryBody is what the head adds to a page that was asked for with In.
+type QueryBody struct {
 	Page      uint32 // its number, which stands for that of a set
-	Successor uint32 // there is none: In was replaced by this
+	Successor uint32 // not 0: there is no page, since this set has replaced In
 }
 
-func (*AskBody) kind() Kind   { return KindReply }
-func (m *AskBody) put(e *enc) { e.u32(m.Page); e.u32(m.Successor) }
-func (m *AskBody) get(d *dec) { m.Page, m.Successor = d.u32(), d.u32() }
+func (*QueryBody) kind() Kind { return KindReply }
+
+func (m *QueryBody) put(e *enc) {
+	e.u32(m.Page)
+	e.u32(m.Successor)
+}
+
+func (m *QueryBody) get(d *dec) {
+	m.Page = d.u32()
+	m.Successor = d.u32()
+}
 
 func (e *enc) options(o Options) {
 	e.u32(o.Step)
@@ -428,58 +416,78 @@ func (e *enc) options(o Options) {
 	e.flag(o.Prepare)
 	e.flag(o.Hold)
 	e.flag(o.Stay)
-	e.i64(int64(o.ToReady))
-	e.i64(int64(o.ToAccept))
-	e.i64(int64(o.ToCommit))
+	e.duration(o.ToReady)
+	e.duration(o.ToAccept)
+	e.duration(o.ToCommit)
 }
 
 func (d *dec) options() Options {
-	o := Options{d.u32(), d.u32(), d.flag(), d.flag(), d.flag(), d.duration(), d.duration(), d.duration()}
+	o := Options{
+		Step:      d.u32(),
+		Lookahead: d.u32(),
+		Prepare:   d.flag(),
+		Hold:      d.flag(),
+		Stay:      d.flag(),
+		ToReady:   d.duration(),
+		ToAccept:  d.duration(),
+		ToCommit:  d.duration(),
+	}
 	if o.Step > MaxStep || o.Lookahead > MaxStep {
 		d.fail("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, MaxStep)
 	}
 	return o
 }
 
-// Handed asks for the change that its sender was handed by the page of a set, and
-// for the page of its Result, if there is one that has the sender: FollowBody with a
-// ChangeBody. A newcomer names its operation, and gets the page alone.
-type Handed struct {
+// GetChange asks for the change that the page of a set has delivered to the sender, and for the
+// page of its result, if the sender is in that. The answer is a PageBody with a ChangeBody. A
+// joining process names the operation instead, and gets the page alone.
+type GetChange struct {
 	Set, Change uint32
-	Op          uint32 // of a newcomer; then the others are 0
-	Have        uint64
+	Op          uint32 // of a joining process; then Set and Change are 0
+	Have        uint64 // as in Subscribe
 }
 
-func (*Handed) kind() Kind   { return KindHanded }
-func (m *Handed) put(e *enc) { e.u64(m.Have); e.u32(m.Set); e.u32(m.Change); e.u32(m.Op) }
-func (m *Handed) get(d *dec) { m.Have, m.Set, m.Change, m.Op = d.u64(), d.u32(), d.u32(), d.u32() }
+func (*GetChange) kind() Kind { return KindGetChange }
 
-// FollowBody is a page of a set. Its frame has two descriptors: the arena's, and the
-// bell of all that wait for something on the page.
-type FollowBody struct {
-	X       wire.Extent // Bytes 0: there is no page, nor descriptors
-	Members int         // lines on it
-	Place   int         // the line of who asks
-	Board   Given       // of the set
-	Rest    []byte      // what the head says beside it
+func (m *GetChange) put(e *enc) {
+	e.u64(m.Have)
+	e.u32(m.Set)
+	e.u32(m.Change)
+	e.u32(m.Op)
 }
 
-func (*FollowBody) kind() Kind { return KindReply }
+func (m *GetChange) get(d *dec) {
+	m.Have = d.u64()
+	m.Set = d.u32()
+	m.Change = d.u32()
+	m.Op = d.u32()
+}
 
-func (m *FollowBody) put(e *enc) {
-	(&CommonBody{m.X}).put(e)
+// PageBody is a page of a set. Its frame has two descriptors: that of the arena, and the bell of
+// all members that wait for something on the page.
+type PageBody struct {
+	X       wire.Extent // Bytes 0: there is no page, and there are no descriptors
+	Members int         // lines of the page
+	Place   int         // the line of the process that asks
+	Area    Preallocated
+	Rest    []byte // what the head adds
+}
+
+func (*PageBody) kind() Kind { return KindReply }
+
+func (m *PageBody) put(e *enc) {
+	e.extent(m.X)
 	e.u32(uint32(m.Members))
 	e.u32(uint32(m.Place))
-	e.given(&m.Board)
-	e.bytes(m.Rest)
+	e.preallocated(&m.Area)
+	e.bytes(m.Rest, MaxBody)
 }
 
-func (m *FollowBody) get(d *dec) {
-	var b CommonBody
-	b.get(d)
-	m.X = b.X
-	m.Members, m.Place = int(d.u32()), int(d.u32())
-	m.Board = d.given()
+func (m *PageBody) get(d *dec) {
+	m.X = d.extent()
+	m.Members = int(d.u32())
+	m.Place = int(d.u32())
+	m.Area = d.preallocated()
 	m.Rest = d.bytes(MaxBody)
 	if d.err == nil && m.X.Bytes != 0 && (m.Members < 1 || m.Members > MaxMembers || m.Place >= m.Members) {
 		d.fail("line %d of %d", m.Place, m.Members)
@@ -493,25 +501,24 @@ const (
 	RoleJoining ChangeRole = iota + 1
 	RoleStaying
 	RoleLeaving
-	RoleBeside // it is in none of the sets, and has asked
+	RoleBystander // the process is in none of the sets, and has queried the change
 )
 
-// ChangeBody is a change as those see it whom it concerns. Set fields without a
-// number stand for none.
+// ChangeBody is a change as a process sees it. A set with number 0 stands for no set.
 type ChangeBody struct {
 	Op      uint32
 	Kind    change.Kind
 	Role    ChangeRole
-	State   change.State // how far it was when this was said; RolledBack: a newcomer came too late
-	Votes   bool         // on the page; else by KindVoted
+	State   change.State // when the head sent this; RolledBack: the process joined too late
+	Votes   bool         // the process votes on the page; else by KindVoted
 	Inputs  []wire.Set
 	Joining []wire.Set
 	Leaving wire.Set
 	Result  wire.Set
-	Options Options // of the watch
+	Options Options // of the subscription
 }
 
-// maxChangeSets bounds the sets that are named whole.
+// maxChangeSets bounds the sets in each list of a ChangeBody.
 const maxChangeSets = MaxInputs
 
 func (*ChangeBody) kind() Kind { return KindReply }
@@ -523,7 +530,7 @@ func (m *ChangeBody) put(e *enc) {
 	e.u8(uint8(m.State))
 	e.flag(m.Votes)
 	for _, list := range [][]wire.Set{m.Inputs, m.Joining} {
-		e.u32(uint32(len(list)))
+		e.count(len(list), maxChangeSets)
 		for _, s := range list {
 			e.set(s)
 		}
@@ -534,8 +541,12 @@ func (m *ChangeBody) put(e *enc) {
 }
 
 func (m *ChangeBody) get(d *dec) {
-	m.Op, m.Kind, m.Role, m.State, m.Votes = d.u32(), change.Kind(d.u8()), ChangeRole(d.u8()), d.state(), d.flag()
-	if d.err == nil && (m.Role < RoleJoining || m.Role > RoleBeside) {
+	m.Op = d.u32()
+	m.Kind = change.Kind(d.u8())
+	m.Role = ChangeRole(d.u8())
+	m.State = d.state()
+	m.Votes = d.flag()
+	if d.err == nil && (m.Role < RoleJoining || m.Role > RoleBystander) {
 		d.fail("unknown role %d", m.Role)
 	}
 	for _, list := range []*[]wire.Set{&m.Inputs, &m.Joining} {
@@ -544,30 +555,57 @@ func (m *ChangeBody) get(d *dec) {
 			*list = append(*list, d.set())
 		}
 	}
-	m.Leaving, m.Result = d.set(), d.set()
+	m.Leaving = d.set()
+	m.Result = d.set()
 	m.Options = d.options()
 }
 
-// Provide names the set that a change without a Result leaves in the place of an input
-// that is the main set, once it is committed. One process says it of a change.
+// Provide names the set that replaces an input which is the main set, once a change without a
+// Result is committed. One process sends it for a change. The answer is empty.
 type Provide struct{ Op, Set uint32 }
 
-func (*Provide) kind() Kind   { return KindProvide }
-func (m *Provide) put(e *enc) { e.u32(m.Op); e.u32(m.Set) }
-func (m *Provide) get(d *dec) { m.Op, m.Set = d.u32(), d.u32() }
+func (*Provide) kind() Kind { return KindProvide }
 
-// Undecided says that its sender makes communicators over a set of an operation that
-// is not decided, as far as it knows, and so is to be told what comes of that.
+func (m *Provide) put(e *enc) {
+	e.u32(m.Op)
+	e.u32(m.Set)
+}
+
+func (m *Provide) get(d *dec) {
+	m.Op = d.u32()
+	m.Set = d.u32()
+}
+
+// Undecided says that its sender makes communicators over a set of an operation that is not
+// decided, as far as the sender knows. The head sends an EvCommitted or an EvUndone.
 type Undecided struct{ Op, Set uint32 }
 
-func (*Undecided) kind() Kind   { return KindUndecided }
-func (m *Undecided) put(e *enc) { e.u32(m.Op); e.u32(m.Set) }
-func (m *Undecided) get(d *dec) { m.Op, m.Set = d.u32(), d.u32() }
+func (*Undecided) kind() Kind { return KindUndecided }
 
-// Word tells the agent that its sender has swapped the word of a change: to accepted,
-// or to committed. One way, and not passed on: the agent reads the page.
-type Word struct{ Set, Change uint32 }
+func (m *Undecided) put(e *enc) {
+	e.u32(m.Op)
+	e.u32(m.Set)
+}
 
-func (*Word) kind() Kind   { return KindWord }
-func (m *Word) put(e *enc) { e.u32(m.Set); e.u32(m.Change) }
-func (m *Word) get(d *dec) { m.Set, m.Change = d.u32(), d.u32() }
+func (m *Undecided) get(d *dec) {
+	m.Op = d.u32()
+	m.Set = d.u32()
+}
+
+// StatusWord tells the agent that its sender has changed something on a page of which the agent
+// has to know: the status word of the change, to accepted or to committed; that the sender is no
+// longer behind; or that it waits for the head. The agent reads the page and does not pass the
+// message on.
+type StatusWord struct{ Set, Change uint32 }
+
+func (*StatusWord) kind() Kind { return KindStatusWord }
+
+func (m *StatusWord) put(e *enc) {
+	e.u32(m.Set)
+	e.u32(m.Change)
+}
+
+func (m *StatusWord) get(d *dec) {
+	m.Set = d.u32()
+	m.Change = d.u32()
+}

@@ -5,27 +5,42 @@ package protocol
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"gompi/internal/base/wire"
 )
 
-// MaxRanges bounds the ranges of a process list, MaxMembers its processes,
-// MaxHostRuns what is said of where they are.
+// A message is encoded field by field, without names or padding. Numbers are little endian. A
+// list or a text begins with its length as four bytes.
+//
+// The encoder and the decoder of a field take the same limit. The decoder refuses what is beyond
+// it, and the encoder does, too, so that no end sends what would break the protocol at the other.
+
+// MaxRanges bounds the ranges of a list of processes, MaxMembers the processes in it, and
+// MaxHostRuns the runs of members that are on one host.
 const (
 	MaxRanges   = 1 << 16
 	MaxMembers  = wire.MaxMembers
 	MaxHostRuns = 1 << 14
 )
 
-// enc appends fields to b. Lengths are the caller's promise.
-type enc struct{ b []byte }
+// enc appends fields to b. After the first field that is beyond its limit, long says which limit
+// that is, and b is of no use.
+type enc struct {
+	b    []byte
+	long string
+}
 
-func (e *enc) u8(v uint8)     { e.b = append(e.b, v) }
-func (e *enc) u32(v uint32)   { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
-func (e *enc) u64(v uint64)   { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
-func (e *enc) i64(v int64)    { e.u64(uint64(v)) }
-func (e *enc) bytes(v []byte) { e.u32(uint32(len(v))); e.b = append(e.b, v...) }
-func (e *enc) str(v string)   { e.u32(uint32(len(v))); e.b = append(e.b, v...) }
+func (e *enc) fail(format string, args ...any) {
+	if e.long == "" {
+		e.long = fmt.Sprintf(format, args...)
+	}
+}
+
+func (e *enc) u8(v uint8)   { e.b = append(e.b, v) }
+func (e *enc) u32(v uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
+func (e *enc) u64(v uint64) { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
+func (e *enc) i64(v int64)  { e.u64(uint64(v)) }
 
 func (e *enc) flag(v bool) {
 	if v {
@@ -35,26 +50,87 @@ func (e *enc) flag(v bool) {
 	}
 }
 
-func (e *enc) proc(p wire.ProcID) { e.u64(uint64(p.Job)); e.u32(p.Serial) }
-
-func (e *enc) members(m wire.Members) { e.b = wire.AppendMembers(e.b, m) }
-
-func (e *enc) set(s wire.Set) {
-	e.str(s.URI)
-	e.u32(s.Number)
-	e.members(s.Members)
-	e.b = wire.AppendHosts(e.b, s.Hosts)
+// num appends a number from 0 to limit.
+func (e *enc) num(v, limit int) {
+	if v < 0 || v > limit {
+		e.fail("number %d is not in 0..%d", v, limit)
+	}
+	e.i64(int64(v))
 }
 
-func (e *enc) strs(v []string) {
+// duration appends a span of time that is not negative.
+func (e *enc) duration(v time.Duration) { e.num(int(v), maxDuration) }
+
+// count appends the length of a list.
+func (e *enc) count(n, limit int) {
+	if n > limit {
+		e.fail("%d elements, at most %d allowed", n, limit)
+	}
+	e.u32(uint32(n))
+}
+
+func (e *enc) bytes(v []byte, limit int) {
+	if len(v) > limit {
+		e.fail("%d bytes, at most %d allowed", len(v), limit)
+		return
+	}
 	e.u32(uint32(len(v)))
+	e.b = append(e.b, v...)
+}
+
+func (e *enc) str(v string, limit int) {
+	if len(v) > limit {
+		e.fail("%d bytes, at most %d allowed", len(v), limit)
+		return
+	}
+	e.u32(uint32(len(v)))
+	e.b = append(e.b, v...)
+}
+
+// text appends a text for people, of which no more than MaxText bytes travel.
+func (e *enc) text(v string) { e.str(Clip(v, MaxText), MaxText) }
+
+// strs appends a list of texts, each of at most so many bytes.
+func (e *enc) strs(v []string, limit, each int) {
+	e.count(len(v), limit)
 	for _, s := range v {
-		e.str(s)
+		e.str(s, each)
 	}
 }
 
-// dec takes fields from b. After the first failure everything is zero and err
-// says what was wrong.
+func (e *enc) numbers(v []uint32, limit int) {
+	e.count(len(v), limit)
+	for _, n := range v {
+		e.u32(n)
+	}
+}
+
+func (e *enc) proc(p wire.ProcID) {
+	e.u64(uint64(p.Job))
+	e.u32(p.Serial)
+}
+
+func (e *enc) members(m wire.Members) {
+	if n := len(m.Ranges()); n > MaxRanges {
+		e.fail("%d ranges of processes, at most %d allowed", n, MaxRanges)
+		return
+	}
+	e.b = wire.AppendMembers(e.b, m)
+}
+
+func (e *enc) set(s wire.Set) {
+	e.str(s.URI, MaxName)
+	e.u32(s.Number)
+	e.members(s.Members)
+	if len(s.Hosts) > MaxHostRuns {
+		e.fail("%d runs of members on hosts, at most %d allowed", len(s.Hosts), MaxHostRuns)
+		return
+	}
+	e.b = wire.AppendHosts(e.b, s.Hosts)
+}
+
+// dec takes fields from b. After the first failure every field is zero, and err says what was
+// wrong.
 type dec struct {
 	b   []byte
 	err error
@@ -110,22 +186,37 @@ func (d *dec) flag() bool {
 	return v == 1
 }
 
-// count reads a number of things that take at least each bytes, so that a
-// large number in a short body allocates nothing.
-func (d *dec) count(limit, each int) int {
+// num takes a number from 0 to limit.
+func (d *dec) num(limit int) int {
+	v := d.i64()
+	if v < 0 || v > int64(limit) {
+		d.fail("number %d is not in 0..%d", v, limit)
+		return 0
+	}
+	return int(v)
+}
+
+const maxDuration = 1<<63 - 1
+
+// duration takes a span of time that is not negative.
+func (d *dec) duration() time.Duration { return time.Duration(d.num(maxDuration)) }
+
+// count takes the length of a list. An element has at least so many bytes, so that a large
+// number in a short body allocates nothing.
+func (d *dec) count(limit, least int) int {
 	n := d.u32()
 	if uint64(n) > uint64(limit) {
 		d.fail("%d elements, at most %d allowed", n, limit)
 		return 0
 	}
-	if int(n)*each > len(d.b) {
+	if int(n)*least > len(d.b) {
 		d.fail("%d elements in %d bytes", n, len(d.b))
 		return 0
 	}
 	return int(n)
 }
 
-// bytes returns a part of the body: copy what outlives it.
+// bytes returns a part of the body. The caller copies what has to outlive the body.
 func (d *dec) bytes(limit int) []byte {
 	n := d.u32()
 	if uint64(n) > uint64(limit) {
@@ -137,14 +228,30 @@ func (d *dec) bytes(limit int) []byte {
 
 func (d *dec) str(limit int) string { return string(d.bytes(limit)) }
 
-// num reads a number from 0 to limit into an int.
-func (d *dec) num(limit int) int {
-	v := d.i64()
-	if v < 0 || v > int64(limit) {
-		d.fail("number %d is not in 0..%d", v, limit)
-		return 0
+func (d *dec) text() string { return d.str(MaxText) }
+
+func (d *dec) strs(limit, each int) []string {
+	n := d.count(limit, 4)
+	if n == 0 {
+		return nil
 	}
-	return int(v)
+	v := make([]string, n)
+	for i := range v {
+		v[i] = d.str(each)
+	}
+	return v
+}
+
+func (d *dec) numbers(limit int) []uint32 {
+	n := d.count(limit, 4)
+	if n == 0 {
+		return nil
+	}
+	v := make([]uint32, n)
+	for i := range v {
+		v[i] = d.u32()
+	}
+	return v
 }
 
 func (d *dec) proc() wire.ProcID {
@@ -168,7 +275,7 @@ func (d *dec) set() wire.Set {
 	return d.hosts(wire.Set{URI: d.str(MaxName), Number: d.u32(), Members: d.members()})
 }
 
-// hosts completes a set by where its members are.
+// hosts completes a set by the hosts of its members.
 func (d *dec) hosts(s wire.Set) wire.Set {
 	if d.err != nil {
 		return wire.Set{}
@@ -182,19 +289,7 @@ func (d *dec) hosts(s wire.Set) wire.Set {
 	return s
 }
 
-func (d *dec) strs(limit, each int) []string {
-	n := d.count(limit, 4)
-	if n == 0 {
-		return nil
-	}
-	v := make([]string, n)
-	for i := range v {
-		v[i] = d.str(each)
-	}
-	return v
-}
-
-// end finishes a body: nothing may be left.
+// end finishes a body: nothing may be left of it.
 func (d *dec) end() error {
 	if d.err == nil && len(d.b) != 0 {
 		d.fail("%d bytes too many", len(d.b))

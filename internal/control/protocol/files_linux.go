@@ -4,7 +4,7 @@ package protocol
 
 import "golang.org/x/sys/unix"
 
-// CloseFiles closes those descriptors of a frame, or of a welcome, that there are.
+// CloseFiles closes the descriptors of a frame. It ignores those that are -1.
 func CloseFiles(fds ...int) {
 	for _, fd := range fds {
 		if fd >= 0 {
@@ -13,8 +13,8 @@ func CloseFiles(fds ...int) {
 	}
 }
 
-// Ring wakes all who have a bell among what wakes them, and takes nothing away. That
-// it was rung 2^64 times does not come to pass.
+// Ring wakes all threads that wait for a bell. The bell stays rung until one of them reads it. Its
+// counter does not reach 2^64.
 func Ring(bell int) {
 	one := [8]byte{1}
 	unix.Write(bell, one[:])

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// hinted is an error that names the limit.
+// hinted is an error whose text names a system limit.
 type hinted struct{ error }
 
 func (e *hinted) Unwrap() error { return e.error }
 
-// Hinted adds to an error of a system limit of gompirun which limit that is, once.
+// Hinted adds the name of the limit to an error about a system limit of gompirun, once.
 func Hinted(err error) error {
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		return err

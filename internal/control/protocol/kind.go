@@ -51,50 +51,50 @@ const (
 	KindCancel
 	KindList
 	KindCollect
-	KindCut
+	KindDisconnected
 	KindPing
 	KindPong
 	KindRelease
 	KindDelete
 	KindCommon
-	KindUncommon
+	KindLeaveCommon
 	KindSubmit
 	KindAwait
 	KindWithdraw
 	KindUpdate
-	KindFollow
-	KindHanded
+	KindSubscribe
+	KindGetChange
 	KindDescribe
 	KindNews
 	KindAlgebra
 	KindSetPut
 	KindSetGet
-	KindUnfollow
+	KindUnsubscribe
 	KindMain
 	KindReleased
 	KindReadied
 	KindVoted
 	KindCompleted
 	KindForget
-	KindWord
+	KindStatusWord
 	KindResize
 	KindOps
 	KindSets
 	KindIdle
 	KindBusy
-	KindHappen
+	KindNextEvent
 	KindUndecided
 	KindProvide
 	KindPort
-	KindMeet
+	KindConnect
 	KindService
 	KindSignal
 	KindGiveBack
 	KindEnd
 	KindAttach
-	KindKin
+	KindAttachment
 	KindUsed
-	KindAbroad
+	KindForeignJob
 	KindReachable
 	KindForsake
 	KindMemory
@@ -114,28 +114,28 @@ const (
 
 // Between the head and the agent of another host.
 const (
-	KindOrder Kind = iota + 128
+	KindCommand Kind = iota + 128
 	KindReport
-	KindErrand
-	KindSeen
+	KindLaunchCommand
+	KindLaunchEvent
 )
 
 // Between the heads of two jobs.
 const (
 	KindGreet Kind = iota + 192
-	KindNeighbor
+	KindJobMessage
 )
 
 // Party is who sends a frame, or who handles it. A row may name several.
 type Party uint8
 
 const (
-	Caller     Party = 1 << iota // a new connection, which has not said who it is
-	Process                      // a process that has joined the job
-	Gompictl                     // a tool
-	Agent                        // the agent of a host
-	Head                         // the head of the job
-	ForeignJob                   // the head of another job
+	Caller      Party = 1 << iota // a new connection, which has not said who it is
+	Process                       // a process that has joined the job
+	Gompictl                      // a tool
+	Agent                         // the agent of a host
+	Head                          // the head of the job
+	ForeignHead                   // the head of another job
 )
 
 // partyNames has a name for each bit of a Party, in order.
@@ -180,15 +180,15 @@ const MaxBody = 4 << 20
 
 // Limits that several rows share, in bytes.
 const (
-	numbersLimit  = 32               // a few numbers
-	textLimit     = 16 << 10         // a text, or a list of addresses
-	openingLimit  = MaxVersion + 64  // a version and a few numbers
-	nameLimit     = MaxName + 64     // a name and a few numbers
-	rangesLimit   = 24*MaxRanges + 4 // a list of processes
-	namesLimit    = MaxNames*(MaxName+16) + 64
-	keyValueLimit = MaxKey + MaxValue + 64
-	reportLimit   = 2*MaxReport + maxCalls*maxCall + 64
-	neighborLimit = MaxName + MaxText + MaxAddrs*(MaxAddr+4) + 24*MaxRanges + 128
+	numbersLimit    = 32               // a few numbers
+	textLimit       = 16 << 10         // a text, or a list of addresses
+	openingLimit    = MaxVersion + 64  // a version and a few numbers
+	nameLimit       = MaxName + 64     // a name and a few numbers
+	rangesLimit     = 24*MaxRanges + 4 // a list of processes
+	namesLimit      = MaxNames*(MaxName+16) + 64
+	keyValueLimit   = MaxKey + MaxValue + 64
+	reportLimit     = 2*MaxReport + maxCalls*maxCall + 64
+	jobMessageLimit = MaxName + MaxText + MaxAddrs*(MaxAddr+4) + 24*MaxRanges + 128
 )
 
 // rows is the table, by kind. A kind without a row does not exist.
@@ -196,22 +196,22 @@ var rows = [256]row{
 	// First frames of a connection.
 	KindHello: {"hello", Caller, Agent, oneWay, openingLimit, single[Hello]},
 	KindTool:  {"tool", Caller, Agent, oneWay, openingLimit, single[Tool]},
-	KindGreet: {"greeting", Caller | ForeignJob, Head, oneWay, MaxName + openingLimit, single[Greet]},
+	KindGreet: {"greeting", Caller | ForeignHead, Head, oneWay, MaxName + openingLimit, single[Greet]},
 
 	// Processes: how they are reached, how they end, what they report.
-	KindContact:  {"contact", Process, Head, request, numbersLimit, ofProc},
-	KindAnnounce: {"announce", Process, Head, oneWay, textLimit, single[Announce]},
-	KindWatch:    {"watch", Process, Head, oneWay, rangesLimit, ofMembers},
-	KindDead:     {"dead", Process, Agent, oneWay, numbersLimit, ofProc},
-	KindCut:      {"cut", Process, Head, oneWay, textLimit, single[Cut]},
-	KindPing:     {"ping", Process, Head, oneWay, numbersLimit, ofPing},
-	KindPong:     {"pong", Process, Head, oneWay, numbersLimit, ofPing},
-	KindStacks:   {"stacks", Process, Head, oneWay, reportLimit, single[Stacks]},
-	KindIdle:     {"idle", Process, Head, oneWay, numbersLimit, ofNothing},
-	KindBusy:     {"busy", Process, Head, oneWay, numbersLimit, ofNothing},
-	KindAbort:    {"abort", Process, Head, request, textLimit, single[Abort]},
-	KindFinalize: {"finalize", Process, Head, either, numbersLimit, ofNothing},
-	KindCancel:   {"cancel", Process, Head, oneWay, numbersLimit, single[Cancel]},
+	KindContact:      {"contact", Process, Head, request, numbersLimit, ofProc},
+	KindAnnounce:     {"announce", Process, Head, oneWay, textLimit, single[Announce]},
+	KindWatch:        {"watch", Process, Head, oneWay, rangesLimit, ofMembers},
+	KindDead:         {"dead", Process, Agent, oneWay, numbersLimit, ofProc},
+	KindDisconnected: {"disconnected", Process, Head, oneWay, textLimit, single[Disconnected]},
+	KindPing:         {"ping", Process, Head, oneWay, numbersLimit, ofPing},
+	KindPong:         {"pong", Process, Head, oneWay, numbersLimit, ofPing},
+	KindStacks:       {"stacks", Process, Head, oneWay, reportLimit, single[Stacks]},
+	KindIdle:         {"idle", Process, Head, oneWay, numbersLimit, ofNothing},
+	KindBusy:         {"busy", Process, Head, oneWay, numbersLimit, ofNothing},
+	KindAbort:        {"abort", Process, Head, request, textLimit, single[Abort]},
+	KindFinalize:     {"finalize", Process, Head, either, numbersLimit, ofNothing},
+	KindCancel:       {"cancel", Process, Head, oneWay, numbersLimit, single[Cancel]},
 
 	// The store of the job, and fences.
 	KindPut:    {"put", Process, Head, request, keyValueLimit, single[Put]},
@@ -220,52 +220,52 @@ var rows = [256]row{
 	KindFence:  {"fence", Process, Head, request, rangesLimit, ofMembers},
 
 	// Process sets and their stores.
-	KindLookup:   {"lookup", Process, Head, request, textLimit, ofText},
-	KindDefine:   {"define", Process, Head, request, rangesLimit, ofMembers},
-	KindRelease:  {"release", Process, Head, oneWay, numbersLimit, single[Release]},
-	KindForsake:  {"forsake", Process, Head, oneWay, numbersLimit, ofSet},
-	KindDescribe: {"describe", Process, Head, request, numbersLimit, ofSet},
-	KindMain:     {"main", Process, Head, request, numbersLimit, ofSet},
-	KindNews:     {"news", Process, Head, request, numbersLimit, single[News]},
-	KindAlgebra:  {"algebra", Process, Head, request, namesLimit, single[Algebra]},
-	KindSetPut:   {"set-put", Process, Head, request, keyValueLimit, single[SetPut]},
-	KindSetGet:   {"set-get", Process, Head, request, namesLimit, single[SetGet]},
-	KindHappen:   {"happen", Process, Head, request, namesLimit, single[Happen]},
+	KindLookup:    {"lookup", Process, Head, request, textLimit, ofText},
+	KindDefine:    {"define", Process, Head, request, rangesLimit, ofMembers},
+	KindRelease:   {"release", Process, Head, oneWay, numbersLimit, single[Release]},
+	KindForsake:   {"forsake", Process, Head, oneWay, numbersLimit, ofSet},
+	KindDescribe:  {"describe", Process, Head, request, numbersLimit, ofSet},
+	KindMain:      {"main", Process, Head, request, numbersLimit, ofSet},
+	KindNews:      {"news", Process, Head, request, numbersLimit, single[News]},
+	KindAlgebra:   {"algebra", Process, Head, request, namesLimit, single[Algebra]},
+	KindSetPut:    {"set-put", Process, Head, request, keyValueLimit, single[SetPut]},
+	KindSetGet:    {"set-get", Process, Head, request, namesLimit, single[SetGet]},
+	KindNextEvent: {"next-event", Process, Head, request, namesLimit, single[NextEvent]},
 
 	// Operations that change process sets.
-	KindSubmit:    {"submit", Process, Head, request, MaxBody, single[Submit]},
-	KindAwait:     {"await", Process, Head, request, numbersLimit, single[Await]},
-	KindWithdraw:  {"withdraw", Process, Head, request, numbersLimit, ofOp},
-	KindUpdate:    {"update", Process, Head, request, MaxCOL + 64, single[Update]},
-	KindForget:    {"forget", Process, Head, oneWay, numbersLimit, ofOp},
-	KindFollow:    {"follow", Process, Head, request, 64, single[Follow]},
-	KindUnfollow:  {"unfollow", Process, Head, oneWay, numbersLimit, ofSet},
-	KindHanded:    {"handed", Process, Head, request, numbersLimit, single[Handed]},
-	KindReleased:  {"released", Process, Head, oneWay, numbersLimit, ofOp},
-	KindReadied:   {"readied", Process, Head, oneWay, numbersLimit, ofOp},
-	KindProgress:  {"progress", Process, Head, oneWay, numbersLimit, ofOp},
-	KindVoted:     {"voted", Process, Head, oneWay, numbersLimit, ofOp},
-	KindCompleted: {"completed", Process, Head, oneWay, numbersLimit, ofOp},
-	KindWord:      {"word", Process, Agent, oneWay, numbersLimit, single[Word]},
-	KindUndecided: {"undecided", Process, Head, oneWay, numbersLimit, single[Undecided]},
-	KindProvide:   {"provide", Process, Head, request, numbersLimit, single[Provide]},
+	KindSubmit:      {"submit", Process, Head, request, MaxBody, single[Submit]},
+	KindAwait:       {"await", Process, Head, request, numbersLimit, single[Await]},
+	KindWithdraw:    {"withdraw", Process, Head, request, numbersLimit, ofOp},
+	KindUpdate:      {"update", Process, Head, request, MaxCOL + 64, single[Update]},
+	KindForget:      {"forget", Process, Head, oneWay, numbersLimit, ofOp},
+	KindSubscribe:   {"subscribe", Process, Head, request, 64, single[Subscribe]},
+	KindUnsubscribe: {"unsubscribe", Process, Head, oneWay, numbersLimit, ofSet},
+	KindGetChange:   {"get-change", Process, Head, request, numbersLimit, single[GetChange]},
+	KindReleased:    {"released", Process, Head, oneWay, numbersLimit, ofOp},
+	KindReadied:     {"readied", Process, Head, oneWay, numbersLimit, ofOp},
+	KindProgress:    {"progress", Process, Head, oneWay, numbersLimit, ofOp},
+	KindVoted:       {"voted", Process, Head, oneWay, numbersLimit, ofOp},
+	KindCompleted:   {"completed", Process, Head, oneWay, numbersLimit, ofOp},
+	KindStatusWord:  {"status-word", Process, Agent, oneWay, numbersLimit, single[StatusWord]},
+	KindUndecided:   {"undecided", Process, Head, oneWay, numbersLimit, single[Undecided]},
+	KindProvide:     {"provide", Process, Head, request, numbersLimit, single[Provide]},
 
 	// Processes that start others, and groups that connect.
-	KindSpawn:     {"spawn", Process, Head, request, MaxBody, single[Spawn]},
-	KindSignal:    {"signal", Process, Head, request, rangesLimit + 4, single[Signal]},
-	KindGiveBack:  {"give-back", Process, Head, oneWay, rangesLimit + 4, single[GiveBack]},
-	KindEnd:       {"end", Process, Head, request, numbersLimit, ofProc},
-	KindAttach:    {"attach", Process, Head, request, 48*MaxRanges + 8, single[Attach]},
-	KindKin:       {"kin", Process, Head, request, numbersLimit, ofNothing},
-	KindPort:      {"port", Process, Head, request, MaxName + openingLimit, single[Port]},
-	KindMeet:      {"meet", Process, Head, request, nameLimit + 24*MaxRanges, single[Meet]},
-	KindService:   {"service", Process, Head, request, MaxName + nameLimit, single[Service]},
-	KindAbroad:    {"abroad", Process, Head, request, numbersLimit, ofJob},
-	KindReachable: {"reachable", Process, Head, oneWay, numbersLimit, ofJob},
+	KindSpawn:      {"spawn", Process, Head, request, MaxBody, single[Spawn]},
+	KindSignal:     {"signal", Process, Head, request, rangesLimit + 4, single[Signal]},
+	KindGiveBack:   {"give-back", Process, Head, oneWay, rangesLimit + 4, single[GiveBack]},
+	KindEnd:        {"end", Process, Head, request, numbersLimit, ofProc},
+	KindAttach:     {"attach", Process, Head, request, 48*MaxRanges + 8, single[Attach]},
+	KindAttachment: {"attachment", Process, Head, request, numbersLimit, ofNothing},
+	KindPort:       {"port", Process, Head, request, MaxName + openingLimit, single[Port]},
+	KindConnect:    {"connect", Process, Head, request, nameLimit + 24*MaxRanges, single[Connect]},
+	KindService:    {"service", Process, Head, request, MaxName + nameLimit, single[Service]},
+	KindForeignJob: {"foreign-job", Process, Head, request, numbersLimit, ofJob},
+	KindReachable:  {"reachable", Process, Head, oneWay, numbersLimit, ofJob},
 
 	// Memory of a host.
 	KindCommon:      {"common", Process, Agent, request, rangesLimit + 64, single[Common]},
-	KindUncommon:    {"uncommon", Process, Agent, oneWay, numbersLimit, single[Uncommon]},
+	KindLeaveCommon: {"leave-common", Process, Agent, oneWay, numbersLimit, single[LeaveCommon]},
 	KindMemory:      {"memory", Process, Agent, request, MaxMemoryName + 64, single[Memory]},
 	KindLeaveMemory: {"leave-memory", Process, Agent, oneWay, MaxMemoryName + 64, single[LeaveMemory]},
 
@@ -283,16 +283,16 @@ var rows = [256]row{
 	KindReply:   {"reply", Agent, Process | Gompictl, answer, MaxBody, single[Reply]},
 	KindPart:    {"part", Agent, Gompictl, answer, MaxBody, nil},
 	KindEvent:   {"event", Agent, Process, oneWay, MaxBody, single[Event]},
-	KindBye:     {"bye", Agent | ForeignJob, Caller | Process | Gompictl, oneWay, textLimit, ofText},
+	KindBye:     {"bye", Agent | ForeignHead, Caller | Process | Gompictl, oneWay, textLimit, ofText},
 
 	// Between the head and the agents of other hosts, and between their launchers.
-	KindOrder:  {"order", Head, Agent, oneWay, MaxBody + 64, single[Order]},
-	KindReport: {"report", Agent, Head, oneWay, MaxBody + 64, single[Report]},
-	KindErrand: {"errand", Head, Agent, oneWay, MaxBody + 64, single[Errand]},
-	KindSeen:   {"seen", Agent, Head, oneWay, MaxChunk + MaxText + 64, single[Seen]},
+	KindCommand:       {"command", Head, Agent, oneWay, MaxBody + 64, single[Command]},
+	KindReport:        {"report", Agent, Head, oneWay, MaxBody + 64, single[Report]},
+	KindLaunchCommand: {"launch-command", Head, Agent, oneWay, MaxBody + 64, single[LaunchCommand]},
+	KindLaunchEvent:   {"launch-event", Agent, Head, oneWay, MaxChunk + MaxText + 64, single[LaunchEvent]},
 
 	// Between the heads of two jobs.
-	KindNeighbor: {"neighbor", ForeignJob, Head, oneWay, neighborLimit, single[Neighbor]},
+	KindJobMessage: {"job-message", ForeignHead, Head, oneWay, jobMessageLimit, single[JobMessage]},
 }
 
 // single makes a message of a type that has one kind.
@@ -312,7 +312,7 @@ func ofText(k Kind) Message    { return &Text{Kind: k} }
 func ofPing(k Kind) Message    { return &Ping{Kind: k} }
 func ofSet(k Kind) Message     { return &Set{Kind: k} }
 func ofOp(k Kind) Message      { return &Op{Kind: k} }
-func ofJob(k Kind) Message     { return &Abroad{Kind: k} }
+func ofJob(k Kind) Message     { return &Job{Kind: k} }
 
 // Kinds returns the kinds that the first party may send to the second, in order.
 func Kinds(from, to Party) []Kind {

@@ -10,23 +10,28 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// What never changes, so that programs of any two versions can tell each other why they do
-// not work together: the head of a frame, the numbers of KindHello, KindTool, KindGreet and
-// KindBye, that the body of the first three begins with a string (four bytes of length), the
-// sender's version of gompi (since protocol 9), and that the body of KindBye is a string. A
-// Bye has the protocol number of the frame that it answers.
+// The following never changes, so that programs of any two versions can tell each other why they do
+// not work together:
+//
+//   - the head of a frame;
+//   - the numbers of KindHello, KindTool, KindGreet and KindBye;
+//   - the body of the first three begins with a text, the sender's version of gompi (since
+//     protocol 9); a text has four bytes of length;
+//   - the body of KindBye is a text.
+//
+// A Bye has the protocol number of the frame that it answers.
 
 // MaxVersion is the longest version of gompi, in bytes.
 const MaxVersion = 128
 
-// Build is what one end of a connection is.
+// Build is the program at one end of a connection.
 type Build struct {
 	What     string // "this program", "gompirun"
 	Version  string // of gompi; empty: unknown
 	Protocol int
 }
 
-// OwnBuild is that of this program.
+// OwnBuild returns the Build of this program.
 func OwnBuild(what string) Build { return Build{what, version.Gompi(), wire.Protocol} }
 
 func (b Build) String() string {
@@ -37,7 +42,7 @@ func (b Build) String() string {
 	return fmt.Sprintf("%s has gompi %s, protocol %d", b.What, v, b.Protocol)
 }
 
-// Mismatch says which two builds do not work together, and which one is to be built anew.
+// Mismatch returns the error of two builds that do not work together. It says which one to rebuild.
 func Mismatch(a, b Build) error {
 	if a.Protocol > b.Protocol {
 		return Mismatch(b, a)
@@ -45,7 +50,7 @@ func Mismatch(a, b Build) error {
 	return fmt.Errorf("%v, but %v: rebuild %s with the newer gompi", a, b, a.What)
 }
 
-// VersionError is a frame of another protocol number.
+// VersionError is the error of a frame of another protocol.
 type VersionError struct {
 	Protocol int
 	Kind     Kind
@@ -65,7 +70,7 @@ func (e *VersionError) Opens() bool {
 	return false
 }
 
-// Sender is who has sent a first frame of this head, with that body.
+// Sender returns the build that has sent this first frame, with that body.
 func (e *VersionError) Sender(body []byte) Build {
 	b := Build{What: "the program", Protocol: e.Protocol}
 	switch e.Kind {
@@ -82,19 +87,19 @@ func (e *VersionError) Sender(body []byte) Build {
 	return b
 }
 
-// lastSilent is the last protocol whose first frames did not say a version.
+// lastSilent is the last protocol whose first frames had no version.
 const lastSilent = 8
 
-// ByeTo is the last frame to a peer of that protocol number.
+// ByeTo returns the last frame to a peer of that protocol.
 func ByeTo(protocol int, text string) []byte {
 	b := ShortFrame(0, 0, &Text{Kind: KindBye, Text: text})
 	b[offVersion] = byte(protocol)
 	return b
 }
 
-// Answered explains an error of reading the answer to a first frame: what it says if the
-// other end, gompirun, is of another protocol and said nothing of itself.
-func Answered(err error, own string) error {
+// ExplainVersion explains an error of reading the answer to a first frame. own names this program.
+// If the other end, which is gompirun, has another protocol and says no more, it is a Mismatch.
+func ExplainVersion(err error, own string) error {
 	if e, ok := err.(*VersionError); ok && e.Kind == KindBye {
 		return Mismatch(OwnBuild(own), Build{What: "gompirun", Protocol: e.Protocol})
 	}

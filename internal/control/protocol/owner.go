@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// OwnerError: a socket is another user's, to whom nothing is to be said.
+// OwnerError is the error of a socket that belongs to another user. Nothing was sent to it.
 type OwnerError struct{ Owner, Own int } // user ids
 
 func (e *OwnerError) Error() string {
 	return fmt.Sprintf("the socket there is of user %d, and this process of user %d: only a socket of the same user, or of root, is spoken to", e.Owner, e.Own)
 }
 
-// CheckOwner refuses the socket of another user at the other end of a connection, whose
-// descriptor this is: it must be this process's effective user's, or root's. Root's tools
-// may talk to any. Whoever connects calls it before it says anything: the names of abstract
-// sockets are free for all users.
+// CheckOwner refuses a connection whose other end belongs to another user. The other end must
+// belong to the effective user of this process, or to root. The tools of root may talk to anybody.
+// An end that connects calls it before it sends anything, since any user may listen at the address
+// of an abstract socket.
 func CheckOwner(fd int, tool bool) error {
 	uid, _, err := PeerOf(fd)
 	if err != nil {
@@ -35,7 +35,7 @@ func mayTalk(owner, own int, tool bool) error {
 	return &OwnerError{Owner: owner, Own: own}
 }
 
-// CheckOwnerOf is CheckOwner of a connection of package net.
+// CheckOwnerOf is CheckOwner for a connection of package net.
 func CheckOwnerOf(conn syscall.Conn, tool bool) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

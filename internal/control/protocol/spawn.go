@@ -8,66 +8,70 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Spawn asks for more processes.
+// Messages of a process that starts other processes, and about those.
+
+// Limits of a Spawn.
+const (
+	MaxCommands  = 1 << 10              // commands
+	MaxCounts    = 1 << 8               // lists of counts of a command
+	MaxSpawnWait = 365 * 24 * time.Hour // the longest Wait
+	MaxSignal    = 64                   // the last signal of Linux
+	MaxStatus    = 255                  // the largest exit status
+	maxDir       = 1 << 12              // bytes of a directory
+	maxHosts     = 1 << 10              // hosts of a command
+	maxNodes     = 1 << 12              // names of hosts in an answer
+)
+
+// Spawn asks for more processes. The answer is a SpawnBody.
 type Spawn struct {
 	Parts []SpawnPart
-	// Parents is the group that they are spawned by, which has who asks: a set of it is
-	// their mpi://PARENT. Nobody: that is the mpi://SELF of who asks.
+	// Parents is the group that spawns, which has the sender: a set of it is mpi://PARENT of the
+	// new processes. If it is empty that is mpi://SELF of the sender.
 	Parents wire.Members
-	// Joins: parents and children make a communicator (Welcome.Family). It is answered
-	// when all have joined; if one ends before, or who asks needs no answer any more,
-	// they are ended.
+	// Joins: parents and children make a communicator (Welcome.Intercomm). The answer comes when
+	// all have joined. If one of them ends before, or the sender cancels the request, the children
+	// are ended.
 	Joins bool
-	// Do is how far it goes. A SpawnReserve has only counts and hosts, which may be
-	// patterns, and its World is the places, as processes that are not started; if there
-	// are too few it waits so long for them, 0: as any spawn. Those a SpawnStart starts
-	// as At says, with commands of no choice: Parents is nobody.
-	Do   SpawnDo
-	At   wire.Members
-	Wait time.Duration
+	Do    SpawnDo
+	At    wire.Members  // SpawnStart: slots that the sender has reserved
+	Wait  time.Duration // SpawnReserve: how long to wait for slots; 0: as any spawn
 }
 
-// SpawnDo is how far a Spawn goes.
+// SpawnDo says how far a Spawn goes.
 type SpawnDo uint8
 
 const (
+	// SpawnAll reserves slots and starts processes in them.
 	SpawnAll SpawnDo = iota
+	// SpawnReserve reserves slots. The parts have only counts and hosts, which may be patterns.
+	// World of the answer is the slots, as processes that are not started.
 	SpawnReserve
+	// SpawnStart starts processes in the slots At. The counts leave no choice, and Parents is
+	// empty.
 	SpawnStart
 )
-
-// MaxSpawnWait is the longest Wait.
-const MaxSpawnWait = 365 * 24 * time.Hour
 
 // SpawnPart is one command of a Spawn.
 type SpawnPart struct {
 	N     int      // processes
-	Will  []Counts // if not all can be had: how many will do; nil: none
-	Argv  []string // nil: the caller's
-	Hosts []string // where; nil: anywhere
-	Around
+	Will  []Counts // other numbers that will do if there are not N slots; nil: none
+	Argv  []string // nil: that of the sender
+	Hosts []string // where the processes start; nil: anywhere
+	LaunchEnv
 }
 
-// Around is what a process finds around itself beside what all have.
-type Around struct {
-	Dir  string   // its directory; "": that of the command line's first program
-	Path string   // where its program is looked for; "": on its PATH
+// LaunchEnv is the environment of a process where it differs from that of the job.
+type LaunchEnv struct {
+	Dir  string   // directory; "": that of the command line's first program
+	Path string   // where the program is looked for; "": in PATH
 	Env  []string // NAME=VALUE
 }
 
-// Bare reports whether there is nothing but what all have.
-func (a *Around) Bare() bool { return a.Dir == "" && a.Path == "" && len(a.Env) == 0 }
+// Default reports whether the environment is that of the job.
+func (a *LaunchEnv) Default() bool { return a.Dir == "" && a.Path == "" && len(a.Env) == 0 }
 
-// Counts are the numbers from, from + step, ... up to to.
+// Counts are the numbers From, From+Step, ... up to To.
 type Counts struct{ From, To, Step uint32 }
-
-// Limits of a Spawn.
-const (
-	MaxCommands = 1 << 10 // commands
-	MaxCounts   = 1 << 8  // of each
-	maxDir      = 1 << 12 // bytes
-	maxHosts    = 1 << 10
-)
 
 // minPart is the bytes of a part whose lists and texts are empty.
 const minPart = 40
@@ -75,25 +79,25 @@ const minPart = 40
 func (*Spawn) kind() Kind { return KindSpawn }
 
 func (m *Spawn) put(e *enc) {
-	e.u32(uint32(len(m.Parts)))
+	e.count(len(m.Parts), MaxCommands)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		e.i64(int64(p.N))
-		e.u32(uint32(len(p.Will)))
+		e.num(p.N, MaxSpawn)
+		e.count(len(p.Will), MaxCounts)
 		for _, c := range p.Will {
 			e.u32(c.From)
 			e.u32(c.To)
 			e.u32(c.Step)
 		}
-		e.strs(p.Argv)
-		e.strs(p.Hosts)
-		e.around(&p.Around)
+		e.strs(p.Argv, MaxWords, MaxArgs)
+		e.strs(p.Hosts, maxHosts, MaxName)
+		e.launchEnv(&p.LaunchEnv)
 	}
 	e.members(m.Parents)
 	e.flag(m.Joins)
 	e.u8(uint8(m.Do))
 	e.members(m.At)
-	e.i64(int64(m.Wait))
+	e.num(int(m.Wait), int(MaxSpawnWait))
 }
 
 func (m *Spawn) get(d *dec) {
@@ -103,7 +107,7 @@ func (m *Spawn) get(d *dec) {
 		p := &m.Parts[i]
 		p.N = d.num(MaxSpawn)
 		for range d.count(MaxCounts, 12) {
-			c := Counts{d.u32(), d.u32(), d.u32()}
+			c := Counts{From: d.u32(), To: d.u32(), Step: d.u32()}
 			if d.err == nil && (c.Step == 0 || c.From > c.To || int64(c.To) > int64(p.N)) {
 				d.fail("counts from %d to %d by %d, of %d", c.From, c.To, c.Step, p.N)
 			}
@@ -111,7 +115,7 @@ func (m *Spawn) get(d *dec) {
 		}
 		p.Argv = d.strs(MaxWords, MaxArgs)
 		p.Hosts = d.strs(maxHosts, MaxName)
-		p.Around = d.around()
+		p.LaunchEnv = d.launchEnv()
 	}
 	m.Parents = d.members()
 	m.Joins = d.flag()
@@ -122,34 +126,34 @@ func (m *Spawn) get(d *dec) {
 	m.Wait = time.Duration(d.num(int(MaxSpawnWait)))
 }
 
-func (e *enc) around(a *Around) {
-	e.str(a.Dir)
-	e.str(a.Path)
-	e.strs(a.Env)
+func (e *enc) launchEnv(a *LaunchEnv) {
+	e.str(a.Dir, maxDir)
+	e.str(a.Path, MaxArgs)
+	e.strs(a.Env, MaxWords, MaxArgs)
 }
 
-func (d *dec) around() Around {
-	return Around{d.str(maxDir), d.str(MaxArgs), d.strs(MaxWords, MaxArgs)}
+func (d *dec) launchEnv() LaunchEnv {
+	return LaunchEnv{Dir: d.str(maxDir), Path: d.str(MaxArgs), Env: d.strs(MaxWords, MaxArgs)}
 }
 
-// Most is the largest number of processes that will do where there is room for so many;
-// none: false.
-func (p *SpawnPart) Most(room int) (n int, ok bool) {
-	if p.N <= room {
+// Most returns the largest number of processes that will do where there are so many slots; false
+// if none will do.
+func (p *SpawnPart) Most(slots int) (n int, ok bool) {
+	if p.N <= slots {
 		return p.N, true
 	}
 	for _, c := range p.Will {
-		if int64(c.From) > int64(room) {
+		if int64(c.From) > int64(slots) {
 			continue
 		}
-		if m := int(c.From + (min(c.To, uint32(room))-c.From)/c.Step*c.Step); !ok || m > n {
+		if m := int(c.From + (min(c.To, uint32(slots))-c.From)/c.Step*c.Step); !ok || m > n {
 			n, ok = m, true
 		}
 	}
 	return n, ok
 }
 
-// Least is the smallest number of processes that will do.
+// Least returns the smallest number of processes that will do.
 func (p *SpawnPart) Least() int {
 	n := p.N
 	for _, c := range p.Will {
@@ -158,12 +162,12 @@ func (p *SpawnPart) Least() int {
 	return n
 }
 
-// SpawnBody is the answer to a Spawn. If it has failed when processes had their places,
-// Text says why, and Part of which command; Parts: of none more than of others.
+// SpawnBody answers a Spawn. If the spawn failed after it had its slots, Text says why, and Part
+// which command failed; Part is Parts of the Spawn if no one command did.
 type SpawnBody struct {
 	World, Parent wire.Set
 	Counts        []uint32 // processes of each command
-	Nodes         []string // SpawnReserve: the names of the job's hosts, by number; nil: they have none
+	Nodes         []string // SpawnReserve: names of the job's hosts, by number; nil: they have none
 	Text          string
 	Part          uint32
 }
@@ -173,41 +177,34 @@ func (*SpawnBody) kind() Kind { return KindReply }
 func (m *SpawnBody) put(e *enc) {
 	e.set(m.World)
 	e.set(m.Parent)
-	e.u32(uint32(len(m.Counts)))
-	for _, n := range m.Counts {
-		e.u32(n)
-	}
-	e.strs(m.Nodes[:min(len(m.Nodes), maxNodes)])
-	e.str(Clip(m.Text, MaxText))
+	e.numbers(m.Counts, MaxCommands)
+	e.strs(m.Nodes[:min(len(m.Nodes), maxNodes)], maxNodes, MaxName)
+	e.text(m.Text)
 	e.u32(m.Part)
 }
 
-// maxNodes bounds the names of hosts in an answer.
-const maxNodes = 1 << 12
-
 func (m *SpawnBody) get(d *dec) {
-	m.World, m.Parent = d.set(), d.set()
-	n := d.count(MaxCommands, 4)
-	m.Counts = nil
-	for range n {
-		m.Counts = append(m.Counts, d.u32())
-	}
+	m.World = d.set()
+	m.Parent = d.set()
+	m.Counts = d.numbers(MaxCommands)
 	m.Nodes = d.strs(maxNodes, MaxName)
-	m.Text, m.Part = d.str(MaxText), d.u32()
+	m.Text = d.text()
+	m.Part = d.u32()
 }
 
-// Signal asks for a signal to processes that who asks has had a part in spawning. The
-// answer is empty.
+// Signal asks for a signal to processes that the sender has helped to spawn. The answer is empty.
 type Signal struct {
 	Signal  uint8
 	Members wire.Members
 }
 
-// MaxSignal is the last of Linux.
-const MaxSignal = 64
+func (*Signal) kind() Kind { return KindSignal }
 
-func (*Signal) kind() Kind   { return KindSignal }
-func (m *Signal) put(e *enc) { e.u8(m.Signal); e.members(m.Members) }
+func (m *Signal) put(e *enc) {
+	e.u8(m.Signal)
+	e.members(m.Members)
+}
+
 func (m *Signal) get(d *dec) {
 	if m.Signal = d.u8(); m.Signal < 1 || m.Signal > MaxSignal {
 		d.fail("signal %d", m.Signal)
@@ -215,10 +212,38 @@ func (m *Signal) get(d *dec) {
 	m.Members = d.members()
 }
 
-// NotStarted is why processes that belong together were not started; Proc is who could
-// not be, if that is known.
+// GiveBack tells that its sender needs nothing more of processes in slots that it has reserved
+// (SpawnReserve). The slots of those that are not started are free; the others run on by
+// themselves.
+type GiveBack struct{ Members wire.Members }
+
+func (*GiveBack) kind() Kind   { return KindGiveBack }
+func (m *GiveBack) put(e *enc) { e.members(m.Members) }
+func (m *GiveBack) get(d *dec) { m.Members = d.members() }
+
+// EndBody answers a KindEnd when the process has ended.
+type EndBody struct {
+	Status int32  // exit status, as gompirun would have it; -1: it is not known
+	Text   string // how the process ended, for people
+}
+
+func (*EndBody) kind() Kind { return KindReply }
+
+func (m *EndBody) put(e *enc) {
+	e.u32(uint32(m.Status))
+	e.text(m.Text)
+}
+
+func (m *EndBody) get(d *dec) {
+	if m.Status = int32(d.u32()); m.Status < -1 || m.Status > MaxStatus {
+		d.fail("status %d", m.Status)
+	}
+	m.Text = d.text()
+}
+
+// NotStarted is the error of processes that belong together and were not started.
 type NotStarted struct {
-	Proc wire.ProcID
+	Proc wire.ProcID // the one that could not be started; 0: it is not known
 	Err  error
 }
 

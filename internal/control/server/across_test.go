@@ -112,7 +112,7 @@ func TestAcrossHostileAgent(t *testing.T) {
 	}{
 		{[]byte("GET / HTTP/1.1\r\n\r\n"), "version"},
 		{protocol.ShortFrame(0, 0, &protocol.Hello{}), "does not belong here"},
-		{protocol.ShortFrame(0, 0, &protocol.Order{Kind: protocol.OrderCalls}), "does not belong here"},
+		{protocol.ShortFrame(0, 0, &protocol.Command{Kind: protocol.CmdCalls}), "does not belong here"},
 		{protocol.ShortFrame(0, 2, &protocol.Report{Kind: protocol.ReportHello}), "descriptors"},
 		{protocol.ShortFrame(1, 0, &protocol.Report{Kind: protocol.ReportHello}), "request number"},
 		{bad, "unknown report"},

@@ -106,14 +106,14 @@ var everyStep = protocol.Options{Step: 1, Lookahead: 1}
 func (k *child) follow(set wire.Set) *watcher {
 	k.t.Helper()
 	w := &watcher{child: k}
-	w.view(set, &protocol.Follow{Set: set.Number, Options: everyStep})
+	w.view(set, &protocol.Subscribe{Set: set.Number, Options: everyStep})
 	return w
 }
 
 // view asks for a page and maps it.
 func (w *watcher) view(set wire.Set, m protocol.Message) []byte {
 	w.t.Helper()
-	var b protocol.FollowBody
+	var b protocol.PageBody
 	fds, err := w.AskFiles(bg, m, &b)
 	w.must(err)
 	if b.X.Bytes == 0 {
@@ -307,14 +307,14 @@ func (w *watcher) checkVote() *protocol.ChangeBody {
 		c = w.member.Check(w.at)
 		return c != 0
 	})
-	w.must(w.Tell(&protocol.Word{Set: set.Number, Change: uint32(c)}))
+	w.must(w.Tell(&protocol.StatusWord{Set: set.Number, Change: uint32(c)}))
 	var b protocol.ChangeBody
 	at := w.at
-	rest := w.view(wire.Set{}, &protocol.Handed{Set: set.Number, Change: uint32(c)})
+	rest := w.view(wire.Set{}, &protocol.GetChange{Set: set.Number, Change: uint32(c)})
 	w.must(protocol.Decode(&b, rest))
 	w.set, w.at = b.Result, at
 	if b.Votes && member.Vote(c) {
-		w.must(w.Tell(&protocol.Word{Set: set.Number, Change: uint32(c)}))
+		w.must(w.Tell(&protocol.StatusWord{Set: set.Number, Change: uint32(c)}))
 	}
 	return &b
 }
@@ -364,7 +364,7 @@ func TestChangeOfSeveralSets(t *testing.T) {
 			if b := ws[3].await(op.Op, change.Ready); b.State != change.Ready || ws[2].member.Check(0) != changepage.Asked {
 				t.Fatalf("%+v", b)
 			}
-			ws[2].must(ws[2].Tell(&protocol.Word{Set: ws[2].set.Number, Change: uint32(c)}))
+			ws[2].must(ws[2].Tell(&protocol.StatusWord{Set: ws[2].set.Number, Change: uint32(c)}))
 		}
 		if b := ws[3].await(op.Op, change.Adopting); b.State != change.Adopting {
 			t.Fatalf("%+v", b)

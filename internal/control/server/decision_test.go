@@ -79,7 +79,7 @@ func (l *late) hand(i int) {
 	for w.member.Check(w.at) == 0 {
 		w.at++
 	}
-	w.must(w.Tell(&protocol.Word{Set: set.Number, Change: uint32(n)}))
+	w.must(w.Tell(&protocol.StatusWord{Set: set.Number, Change: uint32(n)}))
 	l.was[i].Got(n)
 }
 
@@ -89,7 +89,7 @@ func (l *late) vote(i int) {
 		return
 	}
 	if l.was[i].Vote(l.c[i]) {
-		l.ws[i].must(l.ws[i].Tell(&protocol.Word{Set: l.world.Number, Change: uint32(l.c[i])}))
+		l.ws[i].must(l.ws[i].Tell(&protocol.StatusWord{Set: l.world.Number, Change: uint32(l.c[i])}))
 	}
 }
 

@@ -79,7 +79,7 @@ func (s *Server) heard(host uint32, r *protocol.Report) error {
 		s.head.Take(host, r)
 		s.flush() // what follows comes first
 		if l := s.down.links[host]; l != nil {
-			l.Send(&protocol.Order{Kind: protocol.OrderTaken, Serial: r.Serial, Count: uint32(r.Frame.Weight())})
+			l.Send(&protocol.Command{Kind: protocol.CmdTaken, Serial: r.Serial, Count: uint32(r.Frame.Weight())})
 		}
 	default:
 		s.head.Take(host, r)
@@ -121,7 +121,7 @@ func lostAgent(host uint32, why error) error {
 }
 
 // ask puts a question to an agent; mu is held.
-func (s *Server) ask(host uint32, o protocol.Order, take func(r *protocol.Report) (last bool)) *question {
+func (s *Server) ask(host uint32, o protocol.Command, take func(r *protocol.Report) (last bool)) *question {
 	s.down.last++
 	q := &question{id: s.down.last, host: host, take: take, done: make(chan struct{})}
 	s.down.asked[q.id] = q
@@ -151,7 +151,7 @@ func (s *Server) reserveOn(host uint32, n int) (reservation uint32, err error) {
 	var q *question
 	var why string
 	s.step(func() {
-		q = s.ask(host, protocol.Order{Kind: protocol.OrderReserve, Count: uint32(n)}, func(r *protocol.Report) bool {
+		q = s.ask(host, protocol.Command{Kind: protocol.CmdReserve, Count: uint32(n)}, func(r *protocol.Report) bool {
 			reservation, why = r.Count, r.Text
 			return true
 		})
@@ -172,7 +172,7 @@ func (s *Server) reserveOn(host uint32, n int) (reservation uint32, err error) {
 		// Should they come late, they are not needed.
 		q.take = func(r *protocol.Report) bool {
 			if l := s.down.links[host]; l != nil && r.Count != 0 {
-				l.Send(&protocol.Order{Kind: protocol.OrderUnbind, ID: r.Count})
+				l.Send(&protocol.Command{Kind: protocol.CmdUnbind, ID: r.Count})
 			}
 			return true
 		}
@@ -199,7 +199,7 @@ func (s *Server) askCalls() (qs []*callsOf) {
 			continue
 		}
 		c := &callsOf{calls: map[uint32][]callreg.Entry{}, used: map[uint32]protocol.Used{}}
-		c.question = s.ask(uint32(i), protocol.Order{Kind: protocol.OrderCalls}, func(r *protocol.Report) bool {
+		c.question = s.ask(uint32(i), protocol.Command{Kind: protocol.CmdCalls}, func(r *protocol.Report) bool {
 			if r.Serial != 0 && s.head.On(c.host, r.Serial) {
 				c.calls[r.Serial], c.used[r.Serial] = r.Calls, r.Used
 			}
@@ -245,7 +245,7 @@ func (s *Server) toolAsks(id toolID, f protocol.Frame) error {
 		err := s.tool(f, func(frame []byte) bool {
 			h, _, err := protocol.ParseHead(frame)
 			last = err == nil && h.Kind == protocol.KindReply
-			l.Send(&protocol.Order{Kind: protocol.OrderTool, ID: id.id, Frame: frame})
+			l.Send(&protocol.Command{Kind: protocol.CmdTool, ID: id.id, Frame: frame})
 			if last {
 				return true
 			}
@@ -257,7 +257,7 @@ func (s *Server) toolAsks(id toolID, f protocol.Frame) error {
 			}
 		})
 		if err != nil {
-			l.Send(&protocol.Order{Kind: protocol.OrderTool, ID: id.id, Frame: protocol.ShortFrame(f.ID, 0, protocol.Failure(err))})
+			l.Send(&protocol.Command{Kind: protocol.CmdTool, ID: id.id, Frame: protocol.ShortFrame(f.ID, 0, protocol.Failure(err))})
 		}
 		s.step(func() {
 			if s.down.tools[id] == more {

@@ -21,15 +21,15 @@ func FuzzState(f *testing.F) {
 	}
 	// All members of the first world watch it, and make it grow.
 	join := []protocol.Message{
-		&protocol.Follow{Set: 1, Options: protocol.Options{Step: 1}},
+		&protocol.Subscribe{Set: 1, Options: protocol.Options{Step: 1}},
 		&protocol.Submit{Request: change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{2}}, Parts: make([]protocol.SubmitPart, 1)},
 		&protocol.Await{Op: 1, Until: change.Done},
-		&protocol.Word{Set: 1, Change: 1}, &protocol.Handed{Set: 1, Change: 1},
+		&protocol.StatusWord{Set: 1, Change: 1}, &protocol.GetChange{Set: 1, Change: 1},
 	}
 	seed = nil
 	for i, m := range join {
 		id := uint32(1 + i)
-		if protocol.KindOf(m) == protocol.KindWord {
+		if protocol.KindOf(m) == protocol.KindStatusWord {
 			id = 0
 		}
 		for p := range byte(3) {

@@ -26,8 +26,8 @@ func (k *child) port() string {
 }
 
 // meets asks for a meeting at a port by k alone.
-func (k *child) meets(ctx context.Context, port string, accepts bool) (b protocol.MeetBody, err error) {
-	err = k.Ask(ctx, &protocol.Meet{Port: port, Accepts: accepts, Members: wire.MembersOf(k.id)}, &b)
+func (k *child) meets(ctx context.Context, port string, accepts bool) (b protocol.ConnectBody, err error) {
+	err = k.Ask(ctx, &protocol.Connect{Port: port, Accepts: accepts, Members: wire.MembersOf(k.id)}, &b)
 	return b, err
 }
 
@@ -51,7 +51,7 @@ func TestGivenUpMeetings(t *testing.T) {
 					quits, stays, accepts = b, a, true
 				}
 				ctx, cancel := context.WithTimeout(bg, time.Duration(rand.IntN(400))*time.Microsecond)
-				other := make(chan protocol.MeetBody, 1)
+				other := make(chan protocol.ConnectBody, 1)
 				go func() {
 					m, err := stays.meets(bg, port, !accepts)
 					if err != nil {
@@ -67,7 +67,7 @@ func TestGivenUpMeetings(t *testing.T) {
 					}
 					quits.must(controltest.Async(t, func() (err error) { m, err = quits.meets(bg, port, accepts); return err })())
 				}
-				var n protocol.MeetBody
+				var n protocol.ConnectBody
 				quits.must(controltest.Async(t, func() error { n = <-other; return nil })())
 				if m.IDs != n.IDs || m.Job != n.Job {
 					t.Fatalf("round %d: %v meet for %d, and %v for %d", round, m.Mine.Members, m.IDs, n.Mine.Members, n.IDs)
@@ -108,20 +108,20 @@ func (f *foreign) called(ln net.Listener) {
 	}
 }
 
-func (f *foreign) hears(do protocol.NeighborDo) *protocol.Neighbor {
+func (f *foreign) hears(do protocol.JobMessageKind) *protocol.JobMessage {
 	f.t.Helper()
 	fr, err := readFrame(f.conn.(*net.UnixConn))
-	m := new(protocol.Neighbor)
+	m := new(protocol.JobMessage)
 	if err == nil {
 		err = protocol.Decode(m, fr.Body)
 	}
-	if err != nil || m.Do != do {
+	if err != nil || m.Kind != do {
 		f.t.Fatalf("heard %+v, %v; want %d", m, err, do)
 	}
 	return m
 }
 
-func (f *foreign) says(m *protocol.Neighbor) {
+func (f *foreign) says(m *protocol.JobMessage) {
 	f.t.Helper()
 	if _, err := f.conn.Write(protocol.ShortFrame(0, 0, m)); err != nil {
 		f.t.Fatal(err)
@@ -159,33 +159,33 @@ func TestGivenUpAbroad(t *testing.T) {
 		if i == 0 {
 			f.called(ln)
 		}
-		id := f.hears(protocol.NeighborCall).ID
+		id := f.hears(protocol.JobConnect).ID
 		cancel()
-		if m := f.hears(protocol.NeighborHangUp); m.ID != id {
+		if m := f.hears(protocol.JobHangUp); m.ID != id {
 			t.Fatalf("group %d hangs up, not %d", m.ID, id)
 		}
 		if met {
-			f.says(&protocol.Neighbor{Do: protocol.NeighborMet, ID: id, Members: theirs, Number: 5})
+			f.says(&protocol.JobMessage{Kind: protocol.JobAccepted, ID: id, Members: theirs, Number: 5})
 			a.must(over())
 		} else {
-			f.says(&protocol.Neighbor{Do: protocol.NeighborRefused, ID: id, Text: "cancelled"})
+			f.says(&protocol.JobMessage{Kind: protocol.JobRefused, ID: id, Text: "cancelled"})
 			if err := over(); !errors.Is(err, context.Canceled) {
 				t.Fatalf("given up: %v", err)
 			}
 		}
 	}
 	over, cancel := begin()
-	id := f.hears(protocol.NeighborCall).ID
+	id := f.hears(protocol.JobConnect).ID
 	cancel()
-	f.hears(protocol.NeighborHangUp)
+	f.hears(protocol.JobHangUp)
 	r.parked(1)
 	now.Add(int64(head.RecallWait))
 	r.tick()
 	if err := over(); !errors.Is(err, context.Canceled) {
 		t.Fatalf("no answer: %v", err)
 	}
-	f.says(&protocol.Neighbor{Do: protocol.NeighborMet, ID: id, Members: theirs, Number: 6})
-	if m := f.hears(protocol.NeighborCut); m.By != a.id || m.Proc != theirs.At(0) {
+	f.says(&protocol.JobMessage{Kind: protocol.JobAccepted, ID: id, Members: theirs, Number: 6})
+	if m := f.hears(protocol.JobDisconnected); m.By != a.id || m.Proc != theirs.At(0) {
 		t.Fatalf("cut off: %+v", m)
 	}
 	r.parked(0)

@@ -77,7 +77,7 @@ func TestDeadlineStandsWhileBytesCome(t *testing.T) {
 	var ws []*watcher
 	for _, k := range e.joinAll() {
 		w := &watcher{child: k}
-		w.view(e.world, &protocol.Follow{Set: e.world.Number, Options: protocol.Options{Step: 1, Lookahead: 1, Hold: true}})
+		w.view(e.world, &protocol.Subscribe{Set: e.world.Number, Options: protocol.Options{Step: 1, Lookahead: 1, Hold: true}})
 		ws = append(ws, w)
 	}
 	op := ws[0].submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{1}, ToAccept: time.Hour}).Op

@@ -112,9 +112,9 @@ func TestSoakLedger(t *testing.T) {
 		if mine != theirs {
 			l.t.Fatalf("%+v and %+v", mine, theirs)
 		}
-		l.tell(host, &protocol.Uncommon{Arena: mine.X.Arena, Off: mine.X.Off}) // p until it ends, or before
+		l.tell(host, &protocol.LeaveCommon{Arena: mine.X.Arena, Off: mine.X.Off}) // p until it ends, or before
 		if i%5 == 0 {
-			l.tell(p, &protocol.Uncommon{Arena: mine.X.Arena, Off: mine.X.Off})
+			l.tell(p, &protocol.LeaveCommon{Arena: mine.X.Arena, Off: mine.X.Off})
 		}
 		l.ask(p, &protocol.Put{Key: key, Val: []byte("here")})
 		if l.ask(p, &protocol.Text{Kind: protocol.KindLookup, Text: set.URI}); i%2 == 0 { // the others end with it

@@ -73,7 +73,7 @@ func (m *machines) effect(e *head.Effect) {
 	case e.Fate != 0:
 		m.fates = append(m.fates, fmt.Sprint(e.Fate, " ", len(e.Procs)))
 	default:
-		m.agents[e.Host].Take(controltest.OverWire(&e.Order).(*protocol.Order))
+		m.agents[e.Host].Take(controltest.OverWire(&e.Order).(*protocol.Command))
 	}
 }
 
@@ -327,7 +327,7 @@ func TestOrdersForTheEnded(t *testing.T) {
 		m.enter(p)
 	}
 	x.Exited(b.ProcID, "signal: killed", false) // which the head does not know yet
-	x.Take(&protocol.Order{Kind: protocol.OrderContact, Serial: a.Serial, ID: 5, Contact: &wire.Contact{Proc: b.ProcID}})
+	x.Take(&protocol.Command{Kind: protocol.CmdContact, Serial: a.Serial, ID: 5, Contact: &wire.Contact{Proc: b.ProcID}})
 	m.settle()
 	var r protocol.Reply
 	list := got.got[a.Serial]
@@ -345,9 +345,9 @@ func TestOrdersForTheEnded(t *testing.T) {
 	if n := x.Sizes()["places"]; n != 1 {
 		t.Fatalf("%d places", n)
 	}
-	for _, o := range []protocol.Order{
-		{Kind: protocol.OrderSend, Frame: protocol.ShortFrame(0, 0, &protocol.Empty{Kind: protocol.KindFinalize})}, {Kind: protocol.OrderWelcome}, {Kind: protocol.OrderOver, State: protocol.Finalized},
-		{Kind: protocol.OrderAbandon}, {Kind: protocol.OrderShut, Text: "x"}, {Kind: protocol.OrderContact, Contact: &wire.Contact{Proc: a.ProcID}},
+	for _, o := range []protocol.Command{
+		{Kind: protocol.CmdSend, Frame: protocol.ShortFrame(0, 0, &protocol.Empty{Kind: protocol.KindFinalize})}, {Kind: protocol.CmdWelcome}, {Kind: protocol.CmdOver, State: protocol.Finalized},
+		{Kind: protocol.CmdAbandon}, {Kind: protocol.CmdShut, Text: "x"}, {Kind: protocol.CmdContact, Contact: &wire.Contact{Proc: a.ProcID}},
 	} {
 		o.Serial = b.Serial
 		x.Take(&o)

@@ -21,7 +21,7 @@ func TestMainOfNewcomers(t *testing.T) {
 		if ok, _ := old.page.Accept(old.begun()); !ok {
 			t.Fatal("not accepted")
 		}
-		old.must(old.Tell(&protocol.Word{Set: e.world.Number, Change: 1}))
+		old.must(old.Tell(&protocol.StatusWord{Set: e.world.Number, Change: 1}))
 		result := news[0].w.Change.Result
 		news[0].await(op, change.Adopting)
 		old.must(old.Finalize())

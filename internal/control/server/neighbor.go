@@ -20,7 +20,7 @@ import (
 const greetWait = 10 * time.Second
 
 // toNeighbor carries out what the head has for another one; mu is held.
-func (s *Server) toNeighbor(nb *head.Neighbor, m *protocol.Neighbor) {
+func (s *Server) toNeighbor(nb *head.Neighbor, m *protocol.JobMessage) {
 	switch l := s.abroad[nb]; {
 	case m == nil && !s.closed:
 		greet := s.head.Greeting(nb)
@@ -73,7 +73,7 @@ func greetOver(conn net.Conn, greet, answer *protocol.Greet) error {
 	}
 	f, n, err := protocol.ParseHead(b)
 	if err != nil {
-		return protocol.Answered(err, "this job's gompirun")
+		return protocol.ExplainVersion(err, "this job's gompirun")
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {
@@ -115,7 +115,7 @@ func (s *Server) greeted(conn net.Conn, m *protocol.Greet) {
 func (s *Server) join(nb *head.Neighbor, conn net.Conn) {
 	l := link.New(conn)
 	s.abroad[nb] = l
-	link.On(l, func(m *protocol.Neighbor) (err error) {
+	link.On(l, func(m *protocol.JobMessage) (err error) {
 		s.step(func() { err = s.head.Heard(nb, m) })
 		return err
 	})

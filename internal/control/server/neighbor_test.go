@@ -58,7 +58,7 @@ func TestHostileNeighbor(t *testing.T) {
 			return wire.ProcID{Job: []wire.JobID{99, r.Server.job, 7}[rng.IntN(n)], Serial: uint32(rng.IntN(4))}
 		}
 		for range 20 {
-			m := protocol.Neighbor{Do: protocol.NeighborDo(1 + rng.IntN(int(protocol.NeighborCut))), ID: uint64(rng.IntN(3)), By: pick(3), Proc: pick(3), Number: uint32(rng.IntN(3)), Port: port, Text: "t", Addrs: []string{"127.0.0.1:1"}}
+			m := protocol.JobMessage{Kind: protocol.JobMessageKind(1 + rng.IntN(int(protocol.JobDisconnected))), ID: uint64(rng.IntN(3)), By: pick(3), Proc: pick(3), Number: uint32(rng.IntN(3)), Port: port, Text: "t", Addrs: []string{"127.0.0.1:1"}}
 			m.Members = wire.NewMembers(wire.Range{First: pick(2).Next(1), Count: 1 + rng.IntN(3)})
 			if _, err := conn.Write(protocol.ShortFrame(0, 0, &m)); err != nil {
 				break // it was dropped
@@ -67,7 +67,7 @@ func TestHostileNeighbor(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				met := make(chan error, 1)
 				go func() {
-					met <- a.Ask(ctx, &protocol.Meet{Port: port, Accepts: true, Members: r.world.Members}, new(protocol.MeetBody))
+					met <- a.Ask(ctx, &protocol.Connect{Port: port, Accepts: true, Members: r.world.Members}, new(protocol.ConnectBody))
 				}()
 				cancel()
 				<-met

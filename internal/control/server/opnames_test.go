@@ -71,7 +71,7 @@ func TestNamesOfOutputs(t *testing.T) {
 		if list, _ := b.names(since); !reflect.DeepEqual(list, []string{"app://united", "app://part", "app://new", "app://all"}) {
 			t.Errorf("members hear of %q", list)
 		}
-		if d, err := news[0].describe("app://all"); err != nil || !d.Dynamic || d.Had.Opened != 1 || d.Set.Members.Len() != 3 {
+		if d, err := news[0].describe("app://all"); err != nil || !d.Dynamic || d.Use.Opened != 1 || d.Set.Members.Len() != 3 {
 			t.Errorf("the result is %+v: %v", d, err)
 		}
 		for _, w := range ws {

@@ -15,7 +15,7 @@ func TestCut(t *testing.T) {
 	ks := r.joinAll()
 	ks[0].must(ks[0].Cut(ks[1].id, "no room"))
 	ks[0].must(ks[0].Cut(wire.ProcID{Job: ks[0].id.Job, Serial: 99}, "nobody"))
-	if ev := ks[1].expect(protocol.EvCut, ks[0].id); ev.Text != "no room" {
+	if ev := ks[1].expect(protocol.EvDisconnected, ks[0].id); ev.Text != "no room" {
 		t.Errorf("event %+v", ev)
 	}
 }

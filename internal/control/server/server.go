@@ -469,7 +469,7 @@ func (s *Server) effect(e *head.Effect) {
 			l.Send(&e.Order)
 		}
 	case s.across != nil:
-		s.agent.Take(s.across(&e.Order).(*protocol.Order))
+		s.agent.Take(s.across(&e.Order).(*protocol.Command))
 	default:
 		s.agent.Take(&e.Order)
 	}

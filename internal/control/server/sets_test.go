@@ -225,18 +225,18 @@ func TestOpened(t *testing.T) {
 	set, err := a.DefineSet(r.world.Members)
 	a.must(err)
 	uri := set.URI
-	if d, err := b.describe(uri); err != nil || d.Had.Opened != 0 {
-		t.Errorf("opened %d: %v", d.Had.Opened, err)
+	if d, err := b.describe(uri); err != nil || d.Use.Opened != 0 {
+		t.Errorf("opened %d: %v", d.Use.Opened, err)
 	}
-	if d, err := b.describe(protocol.WorldURI); err != nil || d.Had.Opened != 1 {
-		t.Errorf("opened %d of the world: %v", d.Had.Opened, err)
+	if d, err := b.describe(protocol.WorldURI); err != nil || d.Use.Opened != 1 {
+		t.Errorf("opened %d of the world: %v", d.Use.Opened, err)
 	}
-	b.must(b.Tell(&protocol.Release{Number: set.Number, Had: protocol.Had{Opened: 3, Calls: 2}})) // once for two
-	if d, err := b.describe(uri); err != nil || d.Had.Opened != 3 || d.Had.Calls != 2 {
-		t.Errorf("had %+v: %v", d.Had, err)
+	b.must(b.Tell(&protocol.Release{Number: set.Number, Use: protocol.SetUse{Opened: 3, Calls: 2}})) // once for two
+	if d, err := b.describe(uri); err != nil || d.Use.Opened != 3 || d.Use.Calls != 2 {
+		t.Errorf("had %+v: %v", d.Use, err)
 	}
-	if d, err := a.describe(uri); err != nil || d.Had.Opened != 0 {
-		t.Errorf("opened %d by another: %v", d.Had.Opened, err)
+	if d, err := a.describe(uri); err != nil || d.Use.Opened != 0 {
+		t.Errorf("opened %d by another: %v", d.Use.Opened, err)
 	}
 }
 

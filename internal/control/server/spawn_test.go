@@ -66,7 +66,7 @@ func TestSpawnJoins(t *testing.T) {
 	second := r.joinAs(procs[1], os.Getpid())
 	body, err := done()
 	a.must(err)
-	if !first.w.Family || !second.w.Family || first.w.Parent.Number != body.Parent.Number || !reflect.DeepEqual(body.Parent.Members, parents) || body.World.Number != second.w.World.Number || body.Counts[0] != 2 {
+	if !first.w.Intercomm || !second.w.Intercomm || first.w.Parent.Number != body.Parent.Number || !reflect.DeepEqual(body.Parent.Members, parents) || body.World.Number != second.w.World.Number || body.Counts[0] != 2 {
 		t.Errorf("welcomed with %+v, answered %+v", first.w, body)
 	}
 	for _, c := range []*child{first, second} {

@@ -30,7 +30,7 @@ func TestUnwanted(t *testing.T) {
 	if b := w.await(op.Op, change.Done); b.State != change.RolledBack {
 		t.Errorf("%+v", b)
 	}
-	for _, ask := range []protocol.Message{&protocol.Await{Op: op.Op, Until: change.Adopting}, &protocol.Follow{Set: e.world.Number, Options: everyStep}} {
+	for _, ask := range []protocol.Message{&protocol.Await{Op: op.Op, Until: change.Adopting}, &protocol.Subscribe{Set: e.world.Number, Options: everyStep}} {
 		if err := k.Ask(bg, ask, nil); !errors.Is(err, protocol.ErrEnding) {
 			t.Errorf("%T: %v", ask, err)
 		}

@@ -20,7 +20,7 @@ type upLink struct {
 // obey connects an agent with its head.
 func (s *Server) obey(l *link.Link) {
 	s.up = upLink{link: l, tools: map[uint32]chan []byte{}}
-	link.On(l, func(o *protocol.Order) error {
+	link.On(l, func(o *protocol.Command) error {
 		o.Frame = bytes.Clone(o.Frame) // it may wait in a queue
 		o.Page.Body = bytes.Clone(o.Page.Body)
 		s.ordered(o)
@@ -30,11 +30,11 @@ func (s *Server) obey(l *link.Link) {
 }
 
 // ordered does what the head orders, or begins to answer.
-func (s *Server) ordered(o *protocol.Order) {
+func (s *Server) ordered(o *protocol.Command) {
 	turn{s}.Lock()
 	defer turn{s}.Unlock()
 	switch o.Kind {
-	case protocol.OrderReserve:
+	case protocol.CmdReserve:
 		s.aside(func() {
 			r := protocol.Report{Kind: protocol.ReportReserved, ID: o.ID}
 			var err error
@@ -43,9 +43,9 @@ func (s *Server) ordered(o *protocol.Order) {
 			}
 			s.up.link.Send(&r)
 		})
-	case protocol.OrderCalls:
+	case protocol.CmdCalls:
 		s.aside(func() { s.tellCalls(o.ID) })
-	case protocol.OrderTool:
+	case protocol.CmdTool:
 		// There is room for the one piece that was asked for.
 		select {
 		case s.up.tools[o.ID] <- o.Frame:
@@ -114,7 +114,7 @@ func (s *Server) askHead(f protocol.Frame, tell func(frame []byte) bool) error {
 func (s *Server) headLost() {
 	s.step(func() {
 		const why = "the connection with gompirun is lost"
-		s.agent.Take(&protocol.Order{Kind: protocol.OrderEnding, Text: why})
+		s.agent.Take(&protocol.Command{Kind: protocol.CmdEnding, Text: why})
 		s.ln.Shut(why)
 	})
 }

@@ -95,7 +95,7 @@ func (a *Agent) Run() (inOrder bool) {
 }
 
 // errand takes what the head wants, on the link's goroutine.
-func (a *Agent) errand(m *protocol.Errand) error {
+func (a *Agent) errand(m *protocol.LaunchCommand) error {
 	s := unix.Signal(m.Signal)
 	switch m.Kind {
 	case doStart:
@@ -145,7 +145,7 @@ func (a *Agent) errand(m *protocol.Errand) error {
 		a.Post(func() { a.host.Gone(m.Proc, m.Text) })
 	case doMark:
 		a.Post(func() {
-			marked := func() { a.link.Send(&protocol.Seen{Kind: seenMarked}) }
+			marked := func() { a.link.Send(&protocol.LaunchEvent{Kind: seenMarked}) }
 			if !a.host.Mark(marked) {
 				marked()
 			}
@@ -167,7 +167,7 @@ func (a *Agent) errand(m *protocol.Errand) error {
 		}
 	case doReturn:
 		a.Post(func() {
-			a.host.ReturnStdin(func(b []byte) { a.link.Send(&protocol.Seen{Kind: seenReturn, Data: b}) })
+			a.host.ReturnStdin(func(b []byte) { a.link.Send(&protocol.LaunchEvent{Kind: seenReturn, Data: b}) })
 		})
 	default:
 		return fmt.Errorf("unknown errand %d", m.Kind)
@@ -175,7 +175,7 @@ func (a *Agent) errand(m *protocol.Errand) error {
 	return nil
 }
 
-func startOf(st *protocol.ErrandStart) launch.Start {
+func startOf(st *protocol.LaunchStart) launch.Start {
 	l := launch.Label{Role: launch.Role(st.Role), Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
 	return launch.Start{StartProc: st.StartProc, Label: l, First: st.First, App: int(st.App)}
 }
@@ -219,7 +219,7 @@ func (o *outlet) write(b []byte) error {
 		if !o.room(n) {
 			return link.ErrClosed
 		}
-		o.link.Send(&protocol.Seen{Kind: seenOutput, Stream: o.stream, Data: b[:n]})
+		o.link.Send(&protocol.LaunchEvent{Kind: seenOutput, Stream: o.stream, Data: b[:n]})
 		b = b[n:]
 	}
 	return nil
@@ -261,7 +261,7 @@ var errStopped = errors.New("others read standard input now")
 
 func (in *inlet) Read(b []byte) (int, error) {
 	if len(in.rest) == 0 && !in.end {
-		in.a.link.Send(&protocol.Seen{Kind: seenWants})
+		in.a.link.Send(&protocol.LaunchEvent{Kind: seenWants})
 		select {
 		case in.rest = <-in.a.pieces:
 		case <-in.stop:

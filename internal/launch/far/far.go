@@ -74,7 +74,7 @@ func (s *Setup) Write(conn net.Conn) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(setupWait)); err != nil {
 		return err
 	}
-	frame, err := protocol.AppendFrame(nil, 0, 0, &protocol.Errand{Kind: doSetup, Data: data})
+	frame, err := protocol.AppendFrame(nil, 0, 0, &protocol.LaunchCommand{Kind: doSetup, Data: data})
 	if err != nil {
 		return err
 	}
@@ -97,14 +97,14 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Kind != protocol.KindErrand || f.FDs != 0 {
+	if f.Kind != protocol.KindLaunchCommand || f.FDs != 0 {
 		return nil, fmt.Errorf("first frame is %v", f.Kind)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {
 		return nil, err
 	}
-	var m protocol.Errand
+	var m protocol.LaunchCommand
 	if err := protocol.Decode(&m, body); err != nil {
 		return nil, err
 	}
@@ -122,15 +122,15 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 }
 
 // seenOf and eventOf turn an event into what travels, and back.
-func seenOf(ev *launch.Event) *protocol.Seen {
-	m := &protocol.Seen{Kind: uint8(ev.Kind), Proc: ev.Proc, Signal: int(ev.End.Signal), Core: ev.End.Core, Code: ev.End.Code, PID: ev.PID, Closed: ev.Closed, Text: ev.Text}
+func seenOf(ev *launch.Event) *protocol.LaunchEvent {
+	m := &protocol.LaunchEvent{Kind: uint8(ev.Kind), Proc: ev.Proc, Signal: int(ev.End.Signal), Core: ev.End.Core, Code: ev.End.Code, PID: ev.PID, Closed: ev.Closed, Text: ev.Text}
 	if ev.Kind == launch.EvBegun {
 		m.Code = ev.Status
 	}
 	return m
 }
 
-func eventOf(m *protocol.Seen) (launch.Event, error) {
+func eventOf(m *protocol.LaunchEvent) (launch.Event, error) {
 	ev := launch.Event{Kind: launch.EventKind(m.Kind), Proc: m.Proc, PID: m.PID, Text: m.Text, Closed: m.Closed}
 	switch ev.Kind {
 	case launch.EvExited:

@@ -27,7 +27,7 @@ func frames(ms ...protocol.Message) []byte {
 }
 
 func output(stream uint8, n int) protocol.Message {
-	return &protocol.Seen{Kind: seenOutput, Stream: stream, Data: make([]byte, n)}
+	return &protocol.LaunchEvent{Kind: seenOutput, Stream: stream, Data: make([]byte, n)}
 }
 
 // What a head gets from the place of an agent is checked; more output than it has
@@ -43,11 +43,11 @@ func TestHostileAgent(t *testing.T) {
 	}{
 		{frames(output(0, 1)), "output of stream 0"},
 		{frames(output(3, 1)), "output of stream 3"},
-		{frames(&protocol.Seen{Kind: seenMarked}), "a mark that was not set"},
-		{frames(&protocol.Seen{Kind: uint8(launch.EvHostLost)}), "unknown event"},
-		{frames(&protocol.Seen{}), "unknown event 0"},
-		{frames(&protocol.Seen{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
-		{frames(&protocol.Errand{}), "does not belong here"},
+		{frames(&protocol.LaunchEvent{Kind: seenMarked}), "a mark that was not set"},
+		{frames(&protocol.LaunchEvent{Kind: uint8(launch.EvHostLost)}), "unknown event"},
+		{frames(&protocol.LaunchEvent{}), "unknown event 0"},
+		{frames(&protocol.LaunchEvent{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
+		{frames(&protocol.LaunchCommand{}), "does not belong here"},
 		{frames(tooMuch...), "bytes of output unasked"},
 		{frames(output(1, 9))[:20], "unexpected EOF"},
 		{nil, "it has closed the connection"},
@@ -86,7 +86,7 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 	l := link.New(ours)
 	a := NewAgent(l)
 	l.Run()
-	got := make(chan protocol.Seen, 100)
+	got := make(chan protocol.LaunchEvent, 100)
 	go func() {
 		for {
 			var head [protocol.FrameHead]byte
@@ -96,7 +96,7 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 			_, n, _ := protocol.ParseHead(head[:])
 			body := make([]byte, n)
 			io.ReadFull(theirs, body)
-			var m protocol.Seen
+			var m protocol.LaunchEvent
 			protocol.Decode(&m, body)
 			got <- m
 		}
@@ -117,7 +117,7 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 		t.Errorf("output is written that nobody takes: %v", err)
 	default:
 	}
-	theirs.Write(frames(&protocol.Errand{Kind: doWrote, Stream: 1, Count: window}))
+	theirs.Write(frames(&protocol.LaunchCommand{Kind: doWrote, Stream: 1, Count: window}))
 	if err := <-written; err != nil {
 		t.Error(err)
 	}
@@ -136,11 +136,11 @@ func TestHostileHead(t *testing.T) {
 		send []byte
 		why  string
 	}{
-		{frames(&protocol.Errand{Kind: 99}), "unknown errand 99"},
-		{frames(&protocol.Errand{Kind: doSetup}), "unknown errand"},
-		{frames(&protocol.Errand{Kind: doWrote, Stream: 3}), "stream 3"},
-		{frames(&protocol.Errand{Kind: doInput}, &protocol.Errand{Kind: doInput}), "input that nobody wants"},
-		{frames(&protocol.Seen{}), "does not belong here"},
+		{frames(&protocol.LaunchCommand{Kind: 99}), "unknown errand 99"},
+		{frames(&protocol.LaunchCommand{Kind: doSetup}), "unknown errand"},
+		{frames(&protocol.LaunchCommand{Kind: doWrote, Stream: 3}), "stream 3"},
+		{frames(&protocol.LaunchCommand{Kind: doInput}, &protocol.LaunchCommand{Kind: doInput}), "input that nobody wants"},
+		{frames(&protocol.LaunchEvent{}), "does not belong here"},
 	} {
 		ours, theirs := net.Pipe()
 		l := link.New(ours)
@@ -180,7 +180,7 @@ func TestSetup(t *testing.T) {
 	}
 	for _, b := range [][]byte{
 		nil, wire.Bytes()[:5], wire.Bytes()[:wire.Len()-1], []byte("SSH-2.0-OpenSSH\r\n"),
-		frames(&protocol.Seen{}), frames(&protocol.Errand{Kind: doDrain}), frames(&protocol.Errand{Kind: doSetup, Data: []byte("{")}), frames(&protocol.Errand{Kind: doSetup, Data: []byte("{}")}),
+		frames(&protocol.LaunchEvent{}), frames(&protocol.LaunchCommand{Kind: doDrain}), frames(&protocol.LaunchCommand{Kind: doSetup, Data: []byte("{")}), frames(&protocol.LaunchCommand{Kind: doSetup, Data: []byte("{}")}),
 	} {
 		if s, err := read(b, false); err == nil {
 			t.Errorf("%.40q is a setup: %+v", b, s)

@@ -76,13 +76,13 @@ func NewHost(l *link.Link, out *Output, in *Input, tell func(launch.Event)) *Hos
 	return h
 }
 
-func (h *Host) send(m protocol.Errand) { h.link.Send(&m) }
+func (h *Host) send(m protocol.LaunchCommand) { h.link.Send(&m) }
 
 func (h *Host) Open() error { return nil } // the agent does so by itself
 
 // Start sends the list in pieces.
 func (h *Host) Start(list []launch.Start) {
-	m := protocol.Errand{Kind: doStart}
+	m := protocol.LaunchCommand{Kind: doStart}
 	size := 0
 	for _, s := range list {
 		n := 0
@@ -101,20 +101,20 @@ func (h *Host) Start(list []launch.Start) {
 	h.send(m)
 }
 
-func errandStart(s *launch.Start) protocol.ErrandStart {
-	return protocol.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
+func errandStart(s *launch.Start) protocol.LaunchStart {
+	return protocol.LaunchStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
 }
 
-func (h *Host) Halt(p wire.ProcID) { h.send(protocol.Errand{Kind: doHalt, Proc: p}) }
+func (h *Host) Halt(p wire.ProcID) { h.send(protocol.LaunchCommand{Kind: doHalt, Proc: p}) }
 
 func (h *Host) Adopt(spare wire.ProcID, s launch.Start) {
-	h.send(protocol.Errand{Kind: doAdopt, Count: spare.Serial, Starts: []protocol.ErrandStart{errandStart(&s)}})
+	h.send(protocol.LaunchCommand{Kind: doAdopt, Count: spare.Serial, Starts: []protocol.LaunchStart{errandStart(&s)}})
 }
 
 // Main sends the list in pieces.
 func (h *Host) Main(procs []wire.ProcID) {
 	for left := procs; ; {
-		m := protocol.Errand{Kind: doMain, Names: make([]protocol.ErrandName, min(len(left), protocol.MaxRenames))}
+		m := protocol.LaunchCommand{Kind: doMain, Names: make([]protocol.LaunchName, min(len(left), protocol.MaxRenames))}
 		for i := range m.Names {
 			m.Names[i].Proc = left[i]
 		}
@@ -128,26 +128,28 @@ func (h *Host) Main(procs []wire.ProcID) {
 
 func (h *Host) Rename(list []launch.Named) {
 	for piece := range slices.Chunk(list, protocol.MaxRenames) {
-		m := protocol.Errand{Kind: doRename, Names: make([]protocol.ErrandName, len(piece))}
+		m := protocol.LaunchCommand{Kind: doRename, Names: make([]protocol.LaunchName, len(piece))}
 		for i, n := range piece {
-			m.Names[i] = protocol.ErrandName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
+			m.Names[i] = protocol.LaunchName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
 		}
 		h.send(m)
 	}
 }
 
 func (h *Host) Signal(p wire.ProcID, s unix.Signal) {
-	h.send(protocol.Errand{Kind: doSignal, Proc: p, Signal: int(s)})
+	h.send(protocol.LaunchCommand{Kind: doSignal, Proc: p, Signal: int(s)})
 }
 
-func (h *Host) SignalAll(s unix.Signal) { h.send(protocol.Errand{Kind: doSignalAll, Signal: int(s)}) }
+func (h *Host) SignalAll(s unix.Signal) {
+	h.send(protocol.LaunchCommand{Kind: doSignalAll, Signal: int(s)})
+}
 
 func (h *Host) Judged(p wire.ProcID, how string, clean bool) {
-	h.send(protocol.Errand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
+	h.send(protocol.LaunchCommand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
 }
 
 func (h *Host) Gone(p wire.ProcID, how string) {
-	h.send(protocol.Errand{Kind: doGone, Proc: p, Text: how})
+	h.send(protocol.LaunchCommand{Kind: doGone, Proc: p, Text: how})
 }
 
 // Print writes the text when the agent's word has come that all is here that
@@ -160,24 +162,24 @@ func (h *Host) Print(text string) {
 		return
 	}
 	h.prints = append(h.prints, text)
-	h.send(protocol.Errand{Kind: doMark})
+	h.send(protocol.LaunchCommand{Kind: doMark})
 }
 
 func (h *Host) Resumed() { h.input.stdin.Resume() }
 
 func (h *Host) TakeStdin() { h.input.moveTo(h) }
 
-func (h *Host) Drain() { h.send(protocol.Errand{Kind: doDrain}) }
+func (h *Host) Drain() { h.send(protocol.LaunchCommand{Kind: doDrain}) }
 
 // Close ends the agent. What is not out yet is written for a moment.
 func (h *Host) Close() {
-	h.send(protocol.Errand{Kind: doClose})
+	h.send(protocol.LaunchCommand{Kind: doClose})
 	h.link.Close()
 	h.outs.close()
 }
 
 // seen takes what the agent says.
-func (h *Host) seen(m *protocol.Seen) error {
+func (h *Host) seen(m *protocol.LaunchEvent) error {
 	switch m.Kind {
 	case seenOutput:
 		if m.Stream != 1 && m.Stream != 2 {
@@ -185,7 +187,7 @@ func (h *Host) seen(m *protocol.Seen) error {
 		}
 		n := uint32(len(m.Data))
 		stream := m.Stream
-		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(protocol.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
+		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(protocol.LaunchCommand{Kind: doWrote, Stream: stream, Count: n}) }) {
 			return fmt.Errorf("more than %d bytes of output unasked", window)
 		}
 	case seenMarked:

@@ -53,11 +53,11 @@ func (in *Input) serve() {
 	case h == nil || in.next != nil || !h.wants:
 	case len(in.rest) > 0:
 		h.wants = false
-		h.send(protocol.Errand{Kind: doInput, Data: in.rest[0]})
+		h.send(protocol.LaunchCommand{Kind: doInput, Data: in.rest[0]})
 		in.rest = in.rest[1:]
 	case in.ended:
 		h.wants = false
-		h.send(protocol.Errand{Kind: doInput})
+		h.send(protocol.LaunchCommand{Kind: doInput})
 	case !in.reading:
 		in.reading = true
 		go in.read()
@@ -93,7 +93,7 @@ func (in *Input) moveTo(h *Host) {
 		if in.next = h; in.at.gone {
 			in.moved()
 		} else {
-			in.at.send(protocol.Errand{Kind: doReturn})
+			in.at.send(protocol.LaunchCommand{Kind: doReturn})
 		}
 	}
 }

@@ -71,7 +71,7 @@ func environment(base, set []string) []string {
 // was asked for it beside that.
 func programOf(o *launch.Options, s *launch.Start) *launch.App {
 	of := &o.Apps[s.App]
-	if s.Bare() {
+	if s.Default() {
 		return of
 	}
 	own := *of

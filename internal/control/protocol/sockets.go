@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Listening are the addresses of all of gompi's sockets that listen on this host, of
-// every user and in no particular order.
-func Listening() ([]string, error) {
+// ListenAddresses returns the addresses of all agents that listen on this host, of every user and
+// in no particular order.
+func ListenAddresses() ([]string, error) {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return ParseListening(f)
+	return ParseSockets(f)
 }
 
-// ParseListening reads the kernel's table of Unix sockets: address, references,
-// protocol, flags, type, state, inode, path.
-func ParseListening(r io.Reader) ([]string, error) {
+// ParseSockets returns the addresses of agents in the kernel's table of Unix sockets, whose columns
+// are address, references, protocol, flags, type, state, inode and path.
+func ParseSockets(r io.Reader) ([]string, error) {
 	const accepting = 0x10000 // flag of a socket that listens
 	var list []string
 	in := bufio.NewScanner(r)
