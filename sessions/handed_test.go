@@ -43,7 +43,7 @@ func TestTooMuchForThePage(t *testing.T) {
 			t.Error(err)
 		}
 	}, testjob.Overheard(func(c core.Control) core.Control { return overheard{c, s} }))
-	if n := s.all()["*control.Handed"]; n != 2 {
+	if n := s.all()["*protocol.GetChange"]; n != 2 {
 		t.Errorf("%d of 2 members have asked", n)
 	}
 }

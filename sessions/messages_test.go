@@ -155,14 +155,14 @@ func TestNobodyAsks(t *testing.T) {
 			if len(change.Add) > 0 {
 				news = change.Add[0]
 			}
-			for what, most := range map[string]int{"*control.Release": n, "Watch": n + 2*max(news, 1), "*control.Word": 2, "*control.Undecided": news} {
+			for what, most := range map[string]int{"*protocol.Release": n, "Watch": n + 2*max(news, 1), "*protocol.StatusWord": 2, "*protocol.Undecided": news} {
 				if heard[what] > most {
 					t.Errorf("%d of %s, at most %d are needed", heard[what], what, most)
 				}
 				delete(heard, what)
 			}
-			delete(heard, "*control.Op")    // of newcomers: their votes
-			delete(heard, "*control.Await") // likewise, how that ends
+			delete(heard, "*protocol.Op")    // of newcomers: their votes
+			delete(heard, "*protocol.Await") // likewise, how that ends
 			if len(heard) > 0 {
 				t.Errorf("%v", heard)
 			}

@@ -162,7 +162,7 @@ func TestGift(t *testing.T) {
 	x := r.place()
 	for serial, k := range r.first {
 		if k != protocol.KindWelcome {
-			t.Errorf("process %d gets a frame of kind %d first", serial, k)
+			t.Errorf("process %d gets a %v frame first", serial, k)
 		}
 	}
 	mem := r.board(x)

@@ -44,7 +44,7 @@ func (h *head) next(kind protocol.Kind, m protocol.Message) (id uint32) {
 	var f protocol.Frame
 	err := controltest.Async(h.t, func() (err error) { f, _, err = h.in.next(); return err })()
 	if err != nil || f.Kind != kind {
-		h.t.Fatalf("frame of kind %d, %v; want %d", f.Kind, err, kind)
+		h.t.Fatalf("%v frame, %v; want %v", f.Kind, err, kind)
 	}
 	if m != nil {
 		if err := protocol.Decode(m, f.Body); err != nil {

@@ -119,7 +119,7 @@ func TestTellNeverWaits(t *testing.T) {
 		f, _, err = in.next()
 	}
 	if err != nil || f.Kind != protocol.KindGet {
-		t.Fatalf("frame of kind %d, %v; want the Get", f.Kind, err)
+		t.Fatalf("%v frame, %v; want the Get", f.Kind, err)
 	}
 	if _, err := head.Write(protocol.ShortFrame(f.ID, 0, protocol.Failure(protocol.NotFound("nothing")))); err != nil {
 		t.Fatal(err)

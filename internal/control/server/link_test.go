@@ -216,7 +216,7 @@ func (f *frames) last(p place, m protocol.Message) {
 		fr.Body = r.Body
 	}
 	if err := protocol.Decode(m, fr.Body); err != nil || protocol.KindOf(m) != fr.Kind {
-		f.t.Fatalf("process %d got a frame of kind %d: %v", p.Serial, fr.Kind, err)
+		f.t.Fatalf("process %d got a %v frame: %v", p.Serial, fr.Kind, err)
 	}
 }
 
