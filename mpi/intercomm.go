@@ -68,7 +68,9 @@ func (c *Comm) RemoteGroup() Group {
 // another one, which calls it, too. The leaders, rank localLeader of c in each
 // group, meet over peer, in which remoteLeader is the other leader's
 // rank; peer, remoteLeader and tag matter only to them. The tag tells several
-// calls between the same leaders apart and interferes with no message. A group
+// calls between the same leaders apart and interferes with no message. Leaders that miss
+// each other, as with different tags, wait until the context of c or that of peer ends, or
+// one of the two is revoked. A group
 // whose leader fails or finds an error gets that error on all ranks. A localLeader
 // that c does not have is ErrRank and revokes c, as others may wait for that rank. The
 // groups must have no process in common. Collective over both groups.
@@ -84,12 +86,19 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	var a core.Agreed
 	var g core.Groups
 	var why error
+	var own *fault.Fault
+	user := c.user
 	if c.core.Rank == localLeader {
-		a, g, why = c.handshake(peer, remoteLeader, tag)
+		a, g, own, why = c.handshake(peer, remoteLeader, tag)
 	}
 	failed := c.asFault(why)
-	a, g, f := c.core.ShareHandshake(opInterCreate, c.user, localLeader, a, g, failed)
+	if own != nil {
+		failed, user = own, nil // the others are told
+	}
+	a, g, f := c.core.ShareHandshake(opInterCreate, user, localLeader, a, g, failed)
 	switch {
+	case own != nil:
+		return nil, c.errorOf(opInterCreate, ProcNull, -1, own)
 	case f != nil && f == failed:
 		return nil, why
 	case f != nil:
@@ -98,8 +107,8 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	return c.child(a, g, c.Name()+"|")
 }
 
-// handshake is the leader's part of IntercommCreate.
-func (c *Comm) handshake(peer *Comm, leader, tag int) (a core.Agreed, g core.Groups, err error) {
+// handshake is the leader's part of IntercommCreate. own is a fault of c, err any other error.
+func (c *Comm) handshake(peer *Comm, leader, tag int) (a core.Agreed, g core.Groups, own *fault.Fault, err error) {
 	switch {
 	case peer == nil || peer.core.proc != c.core.proc:
 		err = c.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
@@ -109,11 +118,14 @@ func (c *Comm) handshake(peer *Comm, leader, tag int) (a core.Agreed, g core.Gro
 		err = peer.tagError(opInterCreate, leader, tag)
 	default:
 		var f *fault.Fault
-		if a, g, f = c.core.Handshake(opInterCreate, &peer.core.Comm, peer.user, leader, tag); f != nil {
+		var ofThis bool
+		if a, g, f, ofThis = c.core.Handshake(opInterCreate, c.user, &peer.core.Comm, peer.user, leader, tag); ofThis {
+			own = f
+		} else if f != nil {
 			err = peer.errorOf(opInterCreate, int32(leader), int32(tag), f)
 		}
 	}
-	return a, g, err
+	return a, g, own, err
 }
 
 // asFault is an error that the handler has seen as others are told of it.

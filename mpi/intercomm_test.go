@@ -3,11 +3,13 @@
 package mpi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"gompi/internal/base/wire"
 	"gompi/internal/test/testjob"
@@ -294,6 +296,40 @@ func TestIntercommCreateErrors(t *testing.T) {
 		wantError(t, err, mpi.ErrArg, "both groups")
 		_, err = w.IntercommMerge(true)
 		wantError(t, err, mpi.ErrComm)
+		must(t, w.Barrier())
+	})
+}
+
+// Leaders that miss each other give up when the context of either communicator ends, or when
+// the local one is revoked.
+func TestIntercommCreateMissed(t *testing.T) {
+	overAll(t, 4, func(t *mpitest.T, w *mpi.Comm) {
+		part, _, _ := sides(t, w, 2)
+		side := w.Rank() / 2 // tags differ by it
+		other := 2 - 2*side
+		for i, over := range []string{"the local communicator", "that of the leaders"} {
+			own, err := part.Dup()
+			must(t, err)
+			ctx, cancel := context.WithTimeout(w.Process().Context(), 50*time.Millisecond)
+			local, peer := own.WithContext(ctx), w
+			if i == 1 {
+				local, peer = own, w.WithContext(ctx)
+			}
+			_, err = local.IntercommCreate(0, peer, other, 10+2*i+side)
+			// Who gives up a call on the local communicator revokes that for the others.
+			if !errors.Is(err, mpi.ErrCancelled) && (i == 1 || !errors.Is(err, mpi.ErrRevoked)) {
+				t.Errorf("the context of %s has ended: %v", over, err)
+			}
+			cancel()
+		}
+		own, err := part.Dup()
+		must(t, err)
+		if part.Rank() == 1 {
+			own.Revoke()
+		} else {
+			_, err = own.IntercommCreate(0, w, other, 20+side)
+			wantError(t, err, mpi.ErrRevoked, "revoked")
+		}
 		must(t, w.Barrier())
 	})
 }

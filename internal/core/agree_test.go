@@ -214,9 +214,9 @@ func TestHandshakeHeard(t *testing.T) {
 			return
 		}
 		if c.Rank == 0 {
-			_, _, f := own.Handshake(opTest, c, nil, 1, 0)
+			_, _, f, _ := own.Handshake(opTest, nil, c, nil, 1, 0)
 			wants(t, f, fault.Count, errGroupBytes.Error())
-			a, g, f := own.Handshake(opTest, c, nil, 1, 1)
+			a, g, f, _ := own.Handshake(opTest, nil, c, nil, 1, 1)
 			if f == nil {
 				a, g, f = own.ShareHandshake(opTest, nil, 0, a, g, nil)
 			}
@@ -228,7 +228,7 @@ func TestHandshakeHeard(t *testing.T) {
 		if f := c.swap(opTest, nil, head, make([]byte, len(head)), 0, 0); f != nil {
 			t.Error(f)
 		}
-		a, g, f := own.Handshake(opTest, c, nil, 0, 1)
+		a, g, f, _ := own.Handshake(opTest, nil, c, nil, 0, 1)
 		made(t, own, a, g, f)
 	})
 }

@@ -50,15 +50,7 @@ func (c *Comm) Entered(op fault.Call, user context.Context) *fault.Fault {
 // that of a plain refusal.
 func (c *Comm) AskForAll(op fault.Call, user context.Context, class fault.Class, ask func(context.Context) error) *fault.Fault {
 	ctx, cancel := c.Proc.WhileJob(user)
-	lost := make(chan fault.Fault, 1)
-	go func() {
-		lost <- *c.Engine.Await(&engine.Await{
-			Ctx: c.Ctx, User: ctx, Aside: true,
-			Needs: func(_ int32, failed bool) bool { return failed },
-			Ready: func() (bool, *fault.Fault) { return false, nil },
-		})
-		cancel()
-	}()
+	lost := c.lost(ctx, cancel, func(_ int32, failed bool) bool { return failed })
 	var f *fault.Fault
 	stay := c.Proc.Noted(op) // others wait for this
 	err := ask(ctx)
@@ -72,6 +64,21 @@ func (c *Comm) AskForAll(op fault.Call, user context.Context, class fault.Class,
 		f = &l
 	}
 	return f
+}
+
+// lost sends why the others do not wait any more for what one rank does for all of c, and calls
+// cancel: c is revoked, or a rank has failed or left for which needs is true. It sends a
+// cancellation when ctx ends.
+func (c *Comm) lost(ctx context.Context, cancel func(), needs func(rank int32, failed bool) bool) <-chan fault.Fault {
+	lost := make(chan fault.Fault, 1)
+	go func() {
+		lost <- *c.Engine.Await(&engine.Await{
+			Ctx: c.Ctx, User: ctx, Aside: true, Needs: needs,
+			Ready: func() (bool, *fault.Fault) { return false, nil },
+		})
+		cancel()
+	}()
+	return lost
 }
 
 // FromRoot gives all ranks of an intracommunicator that have entered a call the bytes that

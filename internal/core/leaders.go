@@ -32,8 +32,34 @@ const (
 )
 
 // Handshake is the part of a leader of c, who meets rank leader of peer, beside
-// all other traffic there. Its faults are those of a call on peer.
-func (c *Comm) Handshake(op fault.Call, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
+// all other traffic there. It gives up when user, the context of the call on c, or at, that of
+// peer, ends, or when c is revoked. A fault is that of a call on peer, or, if own, on c.
+func (c *Comm) Handshake(op fault.Call, user context.Context, peer *Comm, at context.Context, leader, tag int) (a Agreed, g Groups, f *fault.Fault, own bool) {
+	if user == nil {
+		user = context.Background()
+	}
+	ctx, cancel := context.WithCancelCause(user)
+	if at != nil {
+		defer context.AfterFunc(at, func() { cancel(context.Cause(at)) })()
+	}
+	lost := c.lost(ctx, func() { cancel(nil) }, func(int32, bool) bool { return false })
+	a, g, f = c.handshake(op, peer, ctx, leader, tag)
+	cancel(nil)
+	l := <-lost
+	if f == nil || f.Class != fault.Cancelled {
+		return a, g, f, false
+	}
+	switch {
+	case user.Err() != nil:
+		return a, g, &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}, true
+	case l.Class != fault.Cancelled:
+		return a, g, &l, true
+	}
+	return a, g, f, false
+}
+
+// handshake is Handshake until user ends.
+func (c *Comm) handshake(op fault.Call, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
 	a, g := Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members}
 	self, other := c.Proc.Self, peer.Ctx.Targets().At(leader)
 	g.Low = self.Before(other)
@@ -135,7 +161,7 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 		var undone fault.Undone
 		errors.As(failed.Err, &undone)
 		head[toldClass], head[toldSerial] = uint64(failed.Class), uint64(undone)
-		body = []byte(failed.Err.Error())
+		body = []byte(cause(failed.Err, failed).Error())
 	default:
 		head[toldJob], head[toldCreator], head[toldSerial] = uint64(a.ID.Creator.Job), uint64(a.ID.Creator.Serial), uint64(a.ID.Serial)
 		if g.Low {
