@@ -177,14 +177,13 @@ func (e *Engine) boardSpin(c *Context, b *board, size int64) bool {
 			return true
 		}
 		if b.Moved() {
-			if moves++; moves == progress.LongMoves && e.cfg.Book != nil {
-				en := e.entry(b.req.op, c, callreg.NoPeer, c.tag, size)
-				b.slot = e.cfg.Book.Enter(&en)
+			if moves++; moves == progress.LongMoves {
+				b.note(e, c, size)
 			}
-		}
-		if b.Moved() && !e.mu.Contended() {
-			p.Yields, stayed = 0, 0
-			continue
+			if !e.mu.Contended() {
+				p.Yields, stayed = 0, 0
+				continue
+			}
 		}
 		if p.Left == 0 && oversubscribed {
 			if looks := b.LookOn(stayed == p.Yields+1); looks > 0 {
@@ -198,6 +197,14 @@ func (e *Engine) boardSpin(c *Context, b *board, size int64) bool {
 			return false
 		}
 		b.answer(e)
+	}
+}
+
+// note tells the roll call of an operation that takes long.
+func (b *board) note(e *Engine, c *Context, size int64) {
+	if e.cfg.Book != nil {
+		en := e.entry(b.req.op, c, callreg.NoPeer, c.tag, size)
+		b.slot = e.cfg.Book.Enter(&en)
 	}
 }
 

@@ -194,8 +194,11 @@ func (b Buf) Addr() unsafe.Pointer {
 // Overlaps reports whether two buffers share a byte. Where both lie among each
 // other and are not columns of one matrix it looks at every block of both.
 func (b Buf) Overlaps(o Buf) bool {
-	if near := b.Near(o); !near || !b.Strided() && !o.Strided() {
-		return near
+	if !b.Strided() && !o.Strided() {
+		return b.meets(o)
+	}
+	if !b.Near(o) {
+		return false
 	}
 	if c, ok := b.Type.Comb(b.off, b.n); ok {
 		if d, ok := o.Type.Comb(o.off, o.n); ok {
@@ -221,15 +224,20 @@ func (b Buf) Overlaps(o Buf) bool {
 // Near reports whether the ranges from the first to the last byte of two buffers have a byte
 // in common. If not, the buffers do not overlap.
 func (b Buf) Near(o Buf) bool {
-	switch {
-	case b.n == 0 || o.n == 0:
+	if !b.Strided() && !o.Strided() {
+		return b.meets(o)
+	}
+	if b.n == 0 || o.n == 0 {
 		return false
-	case !b.Strided() && !o.Strided():
-		p, q := uintptr(b.base), uintptr(o.base)
-		return p < q+uintptr(o.n) && q < p+uintptr(b.n)
 	}
 	p, q := b.span(), o.span()
 	return p.lo < q.hi && q.lo < p.hi
+}
+
+// meets is Near of buffers whose elements stand side by side.
+func (b Buf) meets(o Buf) bool {
+	p, q := uintptr(b.base), uintptr(o.base)
+	return b.n > 0 && o.n > 0 && p < q+uintptr(o.n) && q < p+uintptr(b.n)
 }
 
 // block is a range of addresses, of one of two buffers.
