@@ -18,6 +18,10 @@ V           ?=
 
 export CGO_ENABLED := 0
 
+# All commands build with -trimpath, so that each package is compiled once for all of them.
+# Many tests wait: one package more is tested at a time than there are processors.
+TEST := $(GO) test -trimpath -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # The tests take four minutes on two cores, and more on a slow machine. The ceiling is for
 # tests that hang: it says which.
 CEILING ?= .ci/ceiling 1800
@@ -38,8 +42,8 @@ run: build ## solve a real linear system with NP ranks (4): NP=2 MATRIX=file.mtx
 
 .PHONY: test
 test: build ## go vet and every test: four minutes on two cores
-	$(GO) vet ./...
-	$(CEILING) $(GO) test -timeout $(TESTTIMEOUT) $(VERBOSE) ./...
+	$(GO) vet -trimpath ./...
+	$(CEILING) $(TEST) -timeout $(TESTTIMEOUT) $(VERBOSE) ./...
 
 .PHONY: race
 race: ## the concurrent packages under the race detector (needs a C compiler)
@@ -56,9 +60,11 @@ fuzz-short: ## every fuzz target for 10 s
 fuzz: ## every fuzz target for FUZZTIME (60s)
 	.ci/fuzz $(FUZZTIME)
 
+WAYS := Conformance|Scenes|DPP|Hands|Operations|Neighbor|Written|Resize|HundredThousand|Run$$|AllAlgorithms|AgainstOracle
+
 .PHONY: conformance
-conformance: build ## the conformance suite over every transport, all settings
-	GOMPI_TEST=long .ci/named Conformance -timeout $(TESTTIMEOUT) $(VERBOSE)
+conformance: build ## all settings of the conformance suites, all ways of the tests of which make test runs a part
+	GOMPI_TEST=long .ci/named '$(WAYS)' -timeout $(TESTTIMEOUT) $(VERBOSE)
 
 .PHONY: soak
 soak: build ## grow, shrink and kill for a long time; nothing may be left behind
@@ -70,7 +76,7 @@ stress: build ## random programs against the oracle, the long run
 
 .PHONY: cover
 cover: build ## coverage of all packages by all tests, into bin/cover.html
-	$(CEILING) $(GO) test -timeout $(TESTTIMEOUT) -coverpkg=./... -coverprofile=bin/cover.out ./...
+	$(CEILING) $(TEST) -timeout $(TESTTIMEOUT) -coverpkg=./... -coverprofile=bin/cover.out ./...
 	$(GO) tool cover -html=bin/cover.out -o bin/cover.html
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
 
@@ -78,10 +84,10 @@ cover: build ## coverage of all packages by all tests, into bin/cover.html
 lint: ## gofmt, go vet for amd64 and arm64, the same of the library elsewhere than on Linux, the rules of internal/test/archtest
 	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/testdata/*' -not -path './bin/*')); \
 		if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
-	GOARCH=amd64 $(GO) vet ./...
-	GOARCH=arm64 $(GO) vet ./...
-	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet ./mpi/... ./rma ./sessions ./mpitest || exit 1; done
-	$(GO) test ./internal/test/archtest
+	GOARCH=amd64 $(GO) vet -trimpath ./...
+	GOARCH=arm64 $(GO) vet -trimpath ./...
+	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet -trimpath ./mpi/... ./rma ./sessions ./mpitest || exit 1; done
+	$(TEST) ./internal/test/archtest
 
 .PHONY: bench
 bench: build ## latency, bandwidth and collectives of this machine

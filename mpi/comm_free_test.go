@@ -27,14 +27,14 @@ func heapOfAll(t *mpitest.T, w *mpi.Comm) int64 {
 // TestSoakDupFree: what is freed is really freed, whatever it was made of,
 // and who is no member keeps nothing either.
 func TestSoakDupFree(t *testing.T) {
-	cycles := 40_000
+	cycles := 20_000
 	switch {
 	case testlab.Long():
 		cycles = 400_000
 	case underRace || testing.Short():
 		cycles = 5_000
 	}
-	const room = 256 << 10 // less than seven bytes a cycle
+	const room = 256 << 10 // less than fourteen bytes a cycle
 	for _, x := range []struct {
 		name  string
 		ranks int

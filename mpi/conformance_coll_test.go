@@ -41,7 +41,7 @@ func forcings(inter bool) (settings []string) {
 // floating point sums are the same bits on every rank.
 func TestConformanceCollectives(t *testing.T) {
 	// Only those of shared memory know by what their messages go.
-	one := map[string]int{"inproc": testlab.Every(6), "tcp": testlab.Every(6), "shm": testlab.Every(2)}
+	one := map[string]int{"inproc": testlab.Every(6), "tcp": testlab.Every(6), "shm": testlab.Every(3)}
 	for h, tr := range transports {
 		for k, force := range forcings(false) {
 			for i, n := range []int{1, 2, 3, 4, 5, 8} {

@@ -43,7 +43,7 @@ var limits = [][]string{
 
 // settings are combinations of carriers and limits: all, of the latter carriers
 // the extremes. Where one limits, takes says which of the checks it runs in the
-// short form: every third, so that each meets each limit, as it meets each carrier.
+// short form: every fourth, so that each meets each limit, as it meets each carrier.
 func settings() (out []setting, takes []func(check int) bool) {
 	carriers, limits := carriers, limits
 	if underRace {
@@ -59,7 +59,7 @@ func settings() (out []setting, takes []func(check int) bool) {
 			s := c
 			s.knobs = append(append([]string(nil), c.knobs...), l...)
 			out = append(out, s)
-			takes = append(takes, func(check int) bool { return j == 0 || (i+j+check)%3 == 0 || testlab.Long() })
+			takes = append(takes, func(check int) bool { return j == 0 || testlab.Takes(i+j+check, 4) })
 		}
 	}
 	return out, takes

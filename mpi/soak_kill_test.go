@@ -253,7 +253,7 @@ func failedWithin(w *mpi.Comm, d time.Duration) []int {
 
 // TestSoakKill kills a rank in the middle of whatever it does: all that need it
 // learn it soon, everybody else goes on, and nothing is left behind. The short
-// form has each scene over each transport, and every third one with each knob.
+// form has each scene over each transport, and every sixth one with each knob.
 func TestSoakKill(t *testing.T) {
 	rounds := testlab.Rounds(1, 20)
 	for h, tr := range transports {
@@ -269,7 +269,7 @@ func TestSoakKill(t *testing.T) {
 				t.Run("deaths", func(t *testing.T) {
 					for range rounds {
 						for k, sc := range scenes() {
-							if i > 0 && (h+i+k)%3 != 0 && !testlab.Long() {
+							if i > 0 && !testlab.Takes(h+i+k, 6) {
 								continue
 							}
 							playDeath(t, sc, 1+rnd.Int64N(60), &late, s.options()...)

@@ -55,7 +55,7 @@ func odd(errs string) (lines []string) {
 // and step, and some their agent. The others recover, each change ends in one way for
 // all who were handed it, the job comes to its end and nothing is left.
 func TestSoakDeaths(t *testing.T) {
-	jobs := testlab.Rounds(15, 300)
+	jobs := testlab.Rounds(9, 300)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

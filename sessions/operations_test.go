@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"
@@ -184,11 +185,15 @@ func (o *operation) comes(ctx context.Context, s *sessions.Session, c *sessions.
 	return nil
 }
 
-// Each operation, by ranks that are goroutines, on several hosts, and by processes.
+// Each operation, by ranks that are goroutines, on several hosts, and by processes. In the
+// short form the operations take turns in all but the first of these ways.
 func TestOperations(t *testing.T) {
 	for i := range operations {
 		o := &operations[i]
-		for _, transport := range []string{"inproc", "shm", onHosts} {
+		for k, transport := range []string{"inproc", "shm", onHosts} {
+			if k > 0 && !testlab.Takes(i+k, 3) {
+				continue
+			}
 			t.Run(o.name+"/"+transport, func(t *testing.T) {
 				nothingLeft(t)
 				mpitest.Run(t, 4, func(t *mpitest.T, world *mpi.Comm) {
@@ -197,6 +202,9 @@ func TestOperations(t *testing.T) {
 					}
 				}, over(transport)...)
 			})
+		}
+		if !testlab.Takes(i, 3) {
+			continue
 		}
 		t.Run(o.name+"/processes", func(t *testing.T) {
 			self, err := os.Executable()

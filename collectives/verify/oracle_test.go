@@ -10,6 +10,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
+	"gompi/internal/test/testlab"
 )
 
 // affine is the map x -> a*x+b; applying one after the other is associative
@@ -216,7 +217,7 @@ func draw(g *collectives.Algorithm, rng *rand.Rand, size int, count int64) Case 
 }
 
 func TestAgainstOracle(t *testing.T) {
-	const rounds = 80
+	rounds := testlab.Rounds(40, 200)
 	for k, g := range selection.All() {
 		t.Run(g.String(), func(t *testing.T) {
 			t.Parallel()

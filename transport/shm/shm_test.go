@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/base/wire"
 	"gompi/internal/host/segment"
+	"gompi/internal/test/testlab"
 	"gompi/transport"
 	"gompi/transport/faulty"
 	"gompi/transport/transporttest"
@@ -152,17 +153,19 @@ func TestConformanceAwkward(t *testing.T) {
 	}
 }
 
+// The short form does fewer rounds under all settings but the default ones.
 func TestConformance(t *testing.T) {
+	few := testlab.Rounds(25, 100)
 	for _, v := range []struct {
 		name     string
 		settings map[string]string
 		options  transporttest.Options
 	}{
 		{"default", nil, transporttest.Options{}},
-		{"noduplex", map[string]string{"GOMPI_DUPLEX": "off"}, transporttest.Options{}},
-		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{Skip: noCMA}},
-		{"tiny", map[string]string{"GOMPI_RING": "4096"}, transporttest.Options{}},
-		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{MaxBulkBytes: 1 << 20, Skip: noCMA}},
+		{"noduplex", map[string]string{"GOMPI_DUPLEX": "off"}, transporttest.Options{Rounds: few}},
+		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{Rounds: few, Skip: noCMA}},
+		{"tiny", map[string]string{"GOMPI_RING": "4096"}, transporttest.Options{Rounds: few}},
+		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{Rounds: few, MaxBulkBytes: 1 << 20, Skip: noCMA}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			transporttest.RunWith(t, v.options, func(t *testing.T) transporttest.Fabric {

@@ -146,7 +146,7 @@ var layers = []row{
 	{pkg: "internal/test/testjob", may: "mpi internal/core internal/control/change internal/host/segment transport transport/inproc internal/base/wire " +
 		"internal/control/protocol internal/control/client internal/control/link internal/control/server internal/control/callreg"},
 	{pkg: "mpitest", may: "mpi internal/test/testjob launcher"},
-	{pkg: "internal/test/scenes", may: "mpi mpitest internal/test/testjob internal/control/controltest"},
+	{pkg: "internal/test/scenes", may: "mpi mpitest internal/test/testjob internal/test/testlab internal/control/controltest"},
 
 	// Applications of both.
 	{pkg: "bench/report"},

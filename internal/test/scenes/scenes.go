@@ -16,6 +16,7 @@ import (
 
 	"gompi/internal/control/controltest"
 	"gompi/internal/test/testjob"
+	"gompi/internal/test/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -69,19 +70,24 @@ func Main(m *testing.M, list []Scene) {
 	os.Exit(code)
 }
 
-// Run runs each scene in each way.
+// Run runs each scene in each way. In the short form each runs in one process, and the
+// scenes of a list take turns in the other two ways.
 func Run(t *testing.T, list []Scene) {
-	for _, s := range list {
-		for _, over := range []struct {
+	for i, s := range list {
+		for k, way := range []struct {
 			name string
-			opts []mpitest.Option
+			run  func(t *testing.T)
 		}{
-			{"inproc", []mpitest.Option{mpitest.Transport("inproc")}},
-			{"hosts", []mpitest.Option{testjob.Hosts(3, 2), mpitest.Transport("shm,tcp")}},
+			{"inproc", func(t *testing.T) { s.Goroutines(t, []mpitest.Option{mpitest.Transport("inproc")}) }},
+			{"hosts", func(t *testing.T) {
+				s.Goroutines(t, []mpitest.Option{testjob.Hosts(3, 2), mpitest.Transport("shm,tcp")})
+			}},
+			{"processes", s.processes},
 		} {
-			t.Run(s.Name+"/"+over.name, func(t *testing.T) { s.Goroutines(t, over.opts) })
+			if k == 0 || testlab.Takes(i+k, 2) {
+				t.Run(s.Name+"/"+way.name, way.run)
+			}
 		}
-		t.Run(s.Name+"/processes", s.processes)
 	}
 }
 

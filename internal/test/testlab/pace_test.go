@@ -33,7 +33,13 @@ func TestRounds(t *testing.T) {
 	if Rounds(3, 300) != 300 || Every(3) != 1 {
 		t.Errorf("long forms: %d rounds, one case of %d", Rounds(3, 300), Every(3))
 	}
+	if !Takes(1, 3) {
+		t.Error("long forms: a case is left out")
+	}
 	t.Setenv("GOMPI_TEST", "")
+	if !Takes(0, 3) || Takes(1, 3) {
+		t.Errorf("short forms: case 0 is taken: %v, case 1: %v", Takes(0, 3), Takes(1, 3))
+	}
 	if r, e := Rounds(3, 300), Every(3); r < 1 || r > 3 || e < 3 {
 		t.Errorf("short forms: %d rounds, one case of %d", r, e)
 	}
