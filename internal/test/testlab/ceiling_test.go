@@ -15,7 +15,7 @@ import (
 // The ceiling of make test names the package that hangs, and its goroutines the test.
 func TestCeiling(t *testing.T) {
 	dir := t.TempDir()
-	script, err := os.ReadFile("../../.ci/ceiling")
+	script, err := os.ReadFile("../../../.ci/ceiling")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCeiling(t *testing.T) {
 		}
 		break
 	}
-	if out, err := exec.Command("bash", "../../.ci/ceiling", "60", "sh", "-c", "exit 3").CombinedOutput(); err == nil || err.(*exec.ExitError).ExitCode() != 3 {
+	if out, err := exec.Command("bash", "../../../.ci/ceiling", "60", "sh", "-c", "exit 3").CombinedOutput(); err == nil || err.(*exec.ExitError).ExitCode() != 3 {
 		t.Errorf("a command that ends: %v %s", err, out)
 	}
 }
