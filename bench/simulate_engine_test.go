@@ -69,7 +69,7 @@ const (
 func (t *tapped) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
 	// Read before: what is sent belongs to others.
 	bytes := int64(-1)
-	if (match.Key{W0: h[0], W1: h[1], W2: h[2]}).Plane() == wire.PlaneColl {
+	if (match.Key{W0: h[0], W1: h[1], W2: h[2]}).Plane() == wire.TrafficColl {
 		switch uint8(h[3]) {
 		case kindEager:
 			bytes = int64(len(p))

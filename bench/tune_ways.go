@@ -41,8 +41,8 @@ type question struct {
 	bytes []int
 	loop  func(world *mpi.Comm, bytes int) loop
 	// ways are both, as limits that all these lengths are beyond or within.
-	ways [2]func(l *tuning.Limits)
-	set  func(l *tuning.Limits, n int)
+	ways [2]func(l *tuning.Thresholds)
+	set  func(l *tuning.Thresholds, n int)
 	// The loops, how many iterations a block has, and what they took, by size and way.
 	loops []loop
 	each  [][2]int
@@ -55,17 +55,17 @@ func questions() []*question {
 	transfers := []int{17 << 10, 20 << 10, 24 << 10, 32 << 10, 40 << 10, 48 << 10, 56 << 10, 64 << 10, 80 << 10, 96 << 10, 128 << 10, 192 << 10, 256 << 10}
 	return []*question{
 		{name: "answer", bytes: []int{64, 128, 256, 384, 512, 768, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 12 << 10, 16 << 10}, loop: latency,
-			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Answer = 1 }, func(l *tuning.Limits) { l.Answer = 0 }},
-			set:  func(l *tuning.Limits, n int) { l.Answer = n }},
+			ways: [2]func(l *tuning.Thresholds){func(l *tuning.Thresholds) { l.Answer = 1 }, func(l *tuning.Thresholds) { l.Answer = 0 }},
+			set:  func(l *tuning.Thresholds, n int) { l.Answer = n }},
 		{name: "stream", bytes: []int{128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 12 << 10}, loop: stream,
-			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Stream = 1 }, func(l *tuning.Limits) { l.Stream = 0 }},
-			set:  func(l *tuning.Limits, n int) { l.Stream = n }},
+			ways: [2]func(l *tuning.Thresholds){func(l *tuning.Thresholds) { l.Stream = 1 }, func(l *tuning.Thresholds) { l.Stream = 0 }},
+			set:  func(l *tuning.Thresholds, n int) { l.Stream = n }},
 		{name: "push", upTo: true, bytes: transfers, loop: latency,
-			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Push = tuning.Most }, func(l *tuning.Limits) { l.Push = 0 }},
-			set:  func(l *tuning.Limits, n int) { l.Push = n }},
+			ways: [2]func(l *tuning.Thresholds){func(l *tuning.Thresholds) { l.Push = tuning.MaxThreshold }, func(l *tuning.Thresholds) { l.Push = 0 }},
+			set:  func(l *tuning.Thresholds, n int) { l.Push = n }},
 		{name: "alone", upTo: true, none: tuning.Default().Near.Alone, bytes: transfers, loop: latency,
-			ways: [2]func(l *tuning.Limits){func(l *tuning.Limits) { l.Push, l.Alone = 0, tuning.Most }, func(l *tuning.Limits) { l.Push, l.Alone = 0, 0 }},
-			set:  func(l *tuning.Limits, n int) { l.Alone = n }},
+			ways: [2]func(l *tuning.Thresholds){func(l *tuning.Thresholds) { l.Push, l.Alone = 0, tuning.MaxThreshold }, func(l *tuning.Thresholds) { l.Push, l.Alone = 0, 0 }},
+			set:  func(l *tuning.Thresholds, n int) { l.Alone = n }},
 	}
 }
 

@@ -56,7 +56,7 @@ func TestWaysTable(t *testing.T) {
 	text := waysTable(list)
 	got, err := tuning.Parse(text)
 	last := list[2].bytes[len(list[2].bytes)-1]
-	want := tuning.Table{Near: tuning.Limits{Answer: 64, Stream: 128, Push: last, Alone: last}, Far: tuning.Limits{Alone: tuning.Default().Near.Alone}}
+	want := tuning.Table{Near: tuning.Thresholds{Answer: 64, Stream: 128, Push: last, Alone: last}, Far: tuning.Thresholds{Alone: tuning.Default().Near.Alone}}
 	if err != nil || got != want {
 		t.Errorf("%v, %v, want %v:\n%s", got, err, want, text)
 	}

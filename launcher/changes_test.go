@@ -63,9 +63,9 @@ func (e *elastic) watch(set wire.Set) {
 // adopt checks until there is a change, and votes for it.
 func (e *elastic) adopt() *protocol.ChangeBody {
 	var c changepage.Change
-	for c == 0 || c == changepage.Asked {
+	for c == 0 || c == changepage.Paused {
 		e.at++
-		if c = e.member.Check(e.at); c == 0 || c == changepage.Asked {
+		if c = e.member.Check(e.at); c == 0 || c == changepage.Paused {
 			unix.Poll(nil, 1)
 		}
 	}

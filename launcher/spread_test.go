@@ -23,7 +23,7 @@ func affinity(tid int) cpus.Set {
 	if unix.SchedGetaffinity(tid, &set) != nil {
 		return nil
 	}
-	return cpus.Members(&set)
+	return cpus.FromMask(&set)
 }
 
 // roam is a rank that tells where it began, and ends when it and its child may

@@ -118,7 +118,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 	if a.old >= 0 {
 		have = x.memory()
 	}
-	piece := func(p layout.Piece, whole int64) error {
+	piece := func(p layout.Segment, whole int64) error {
 		to, at := x.fresh[p.ToAt*x.Bytes:(p.ToAt+p.Len)*x.Bytes], p.FromAt*x.Bytes
 		set, err := a.setOf(r, array, p.From, whole, sets[p.From])
 		switch {
@@ -142,7 +142,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 				again[p.From] = &part{}
 			}
 			o := again[p.From]
-			o.runs = append(o.runs, layout.Piece{FromAt: from, ToAt: p.ToAt*x.Bytes + from - at, Len: end - from})
+			o.runs = append(o.runs, layout.Segment{FromAt: from, ToAt: p.ToAt*x.Bytes + from - at, Len: end - from})
 			if len(o.runs) == mostRuns {
 				if err := a.readAgain(r, array, p.From, whole, o.runs); err != nil {
 					return err
@@ -153,7 +153,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 		return nil
 	}
 	if x.Replicated {
-		if err := piece(layout.Piece{From: a.replica(), Len: x.Rule.N}, x.Rule.N*x.Bytes); err != nil {
+		if err := piece(layout.Segment{From: a.replica(), Len: x.Rule.N}, x.Rule.N*x.Bytes); err != nil {
 			return err
 		}
 	} else {
@@ -216,7 +216,7 @@ func (a *adoption) setOf(r *reader, array, rank int, whole int64, sets []byte) (
 }
 
 // readAgain reads runs of bytes of what a source has lent.
-func (a *adoption) readAgain(r *reader, array, rank int, whole int64, runs []layout.Piece) error {
+func (a *adoption) readAgain(r *reader, array, rank int, whole int64, runs []layout.Segment) error {
 	if len(runs) == 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ func hosts(comm *mpi.Comm) int {
 // check says whether another process's inputs can be.
 func (x *inputs) check() error {
 	switch {
-	case x.Cores < 1 || x.Cores > layout.MostRanks || x.Hosts < 1 || x.Hosts > layout.MostRanks:
+	case x.Cores < 1 || x.Cores > layout.MaxRanks || x.Hosts < 1 || x.Hosts > layout.MaxRanks:
 		return fmt.Errorf("%d hosts of %d processors", x.Hosts, x.Cores)
 	case len(x.Transport) > mostName:
 		return fmt.Errorf("a transport with a name of %d bytes", len(x.Transport))

@@ -68,10 +68,10 @@ func TestWork(t *testing.T) {
 // TestChoose: what is left to Auto is chosen by the model, what is not stays, and a model
 // that says nothing gives what always works.
 func TestChoose(t *testing.T) {
-	slow := cost.Line{Start: 1e6, Byte: 1, Omega: 1, Crowded: 1, Share: 1}
-	quick := cost.Line{Start: 1, Byte: 1}
-	model := &cost.Model{Lines: map[string]map[string]cost.Line{"shm": {"col": slow, "pull": slow, "rma-lock": quick, "p2p": quick}}}
-	behind := &cost.Model{Lines: map[string]map[string]cost.Line{"shm": {"col": quick, "pull": {Start: 1, Byte: 0.5, Omega: 1, Crowded: 1, Share: 1}}}}
+	slow := cost.Coefficients{Start: 1e6, Byte: 1, Omega: 1, Crowded: 1, Share: 1}
+	quick := cost.Coefficients{Start: 1, Byte: 1}
+	model := &cost.Model{Lines: map[string]map[string]cost.Coefficients{"shm": {"col": slow, "pull": slow, "rma-lock": quick, "p2p": quick}}}
+	behind := &cost.Model{Lines: map[string]map[string]cost.Coefficients{"shm": {"col": quick, "pull": {Start: 1, Byte: 0.5, Omega: 1, Crowded: 1, Share: 1}}}}
 	for _, c := range []struct {
 		config Config
 		model  *cost.Model

@@ -20,12 +20,12 @@ const (
 // those that have nothing to receive only wait, one for each processor of the host that is
 // idle then, shared by those that receive. In the background, of which p is the pace, it is
 // one: the processors belong to those who compute.
-func (a *adoption) crew(p *pace) parallel.Crew {
+func (a *adoption) crew(p *pace) parallel.Workers {
 	process := a.m.comm.Process().Core().Process()
-	if n, err := settings.MamThreads.Setting(process.Setting, 0); p != nil || err != nil {
-		return parallel.Crew{}
+	if n, err := settings.MamThreads.Lookup(process.Setting, 0); p != nil || err != nil {
+		return parallel.Workers{}
 	} else if n > 0 {
-		return parallel.Crew{Hands: int(n)}
+		return parallel.Workers{Threads: int(n)}
 	}
 	busy := process.Neighbors()
 	if a.m.inputs.Hosts == 1 {
@@ -33,7 +33,7 @@ func (a *adoption) crew(p *pace) parallel.Crew {
 		others := busy - a.sources() - a.newcomers()
 		busy = len(a.to) + max(0, others)
 	}
-	return parallel.Crew{Hands: min(process.Usable()/max(busy, 1), runtime.GOMAXPROCS(0)), Roams: process.Roams()}
+	return parallel.Workers{Threads: min(process.Usable()/max(busy, 1), runtime.GOMAXPROCS(0)), Migrate: process.Roams()}
 }
 
 func (a *adoption) sources() int   { return len(a.from) - len(a.dead()) }
@@ -56,11 +56,11 @@ func (a *adoption) copy(to, from []byte, p *pace) {
 // inHands has all hands do work of so many bytes in parts, or does it as one if it is not
 // much or nobody else is free.
 func (a *adoption) inHands(bytes int64, p *pace, do func(lo, hi int64) error) error {
-	c := parallel.Crew{}
+	c := parallel.Workers{}
 	if bytes >= sharedBytes {
 		c = a.crew(p)
 	}
-	if c.Hands < 2 {
+	if c.Threads < 2 {
 		return do(0, bytes)
 	}
 	return c.Each(int((bytes+handBytes-1)/handBytes), func(i int) error {

@@ -45,8 +45,8 @@ func Irregular(n int, counts ...[]int) Layout {
 func BlockGrid(extents ...int) Layout {
 	l := layout.Layout{Kind: layout.Grid, N: 1, Dims: int64s(extents)}
 	for _, d := range l.Dims {
-		if d > 0 && l.N > layout.MostElems/d {
-			l.N = layout.MostElems + 1 // more than it can have
+		if d > 0 && l.N > layout.MaxElems/d {
+			l.N = layout.MaxElems + 1 // more than it can have
 			break
 		}
 		l.N *= d
@@ -65,7 +65,7 @@ func Rows(weights []int) Layout {
 func Entries(weights []int) Layout {
 	l := layout.Layout{Kind: layout.Entries, Weights: int64s(weights)}
 	for _, w := range l.Weights {
-		if w > 0 && l.N <= layout.MostElems {
+		if w > 0 && l.N <= layout.MaxElems {
 			l.N += w
 		}
 	}

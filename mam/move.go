@@ -132,14 +132,14 @@ func (a *adoption) forNewcomers() iter.Seq2[int, int] {
 // part is what goes between this process and another: bytes side by side, or runs of them.
 type part struct {
 	at, n int64 // the first piece's place, and all bytes
-	runs  []layout.Piece
+	runs  []layout.Segment
 }
 
 // parts are what this process sends (as the source with a rank) or receives (as the
 // target), by ranks in both.
 func (a *adoption) parts(x *move, sends bool) []part {
 	list := make([]part, a.both.Size())
-	note := func(rank int, at int64, p layout.Piece) {
+	note := func(rank int, at int64, p layout.Segment) {
 		o := &list[rank]
 		if o.n == 0 {
 			o.at = at * x.Bytes

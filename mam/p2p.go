@@ -45,7 +45,7 @@ func (a *adoption) pointToPoint(x *move, tag int) (r requests, err error) {
 }
 
 // keep copies what a process has before and afterwards.
-func (a *adoption) keep(fresh, old []byte, runs []layout.Piece, elem int64) {
+func (a *adoption) keep(fresh, old []byte, runs []layout.Segment, elem int64) {
 	for _, r := range runs {
 		a.copy(fresh[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:], a.pace)
 	}

@@ -203,7 +203,7 @@ func (a *adoption) partsOf(x *move, sends bool) []part {
 		return a.parts(x, sends)
 	}
 	list := make([]part, a.both.Size())
-	whole := part{n: x.Rule.N * x.Bytes, runs: []layout.Piece{{Len: x.Rule.N}}}
+	whole := part{n: x.Rule.N * x.Bytes, runs: []layout.Segment{{Len: x.Rule.N}}}
 	for d, source := range a.forNewcomers() {
 		switch {
 		case sends && a.both.Rank() == source:

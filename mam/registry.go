@@ -94,7 +94,7 @@ func (e *entry) check() error {
 	if err := e.Rule.Check(); err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
-	if n := e.Rule.N; n > layout.MostElems/e.Bytes {
+	if n := e.Rule.N; n > layout.MaxElems/e.Bytes {
 		return fmt.Errorf("%q has %d elements of %d bytes", e.Name, n, e.Bytes)
 	}
 	return nil
@@ -218,7 +218,7 @@ func readRegistry(b []byte) (*registry, error) {
 	if err := r.expand(); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
-	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
+	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MaxRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
 		return nil, fmt.Errorf("the registry of the sources: version %d, %d ranks, %d data", r.Version, r.Ranks, len(r.Data))
 	}
 	if err := errors.Join(r.Config.check(), r.Inputs.check()); err != nil {

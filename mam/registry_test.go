@@ -49,7 +49,7 @@ func TestRegistryTravels(t *testing.T) {
 		{func(r *registry) { r.Ranks = 0 }, "0 ranks"},
 		{func(r *registry) { r.Inputs.Cores = 0 }, "0 processors"},
 		{func(r *registry) { r.Inputs.Model = &cost.Model{Touch: 1} }, "0 transports"},
-		{func(r *registry) { r.Ranks = layout.MostRanks + 1 }, "ranks"},
+		{func(r *registry) { r.Ranks = layout.MaxRanks + 1 }, "ranks"},
 		{func(r *registry) { r.Config.Method = 99 }, "no method 99"},
 		{func(r *registry) { r.Data[0].Name = "" }, "a name of 0 bytes"},
 		{func(r *registry) { r.Data[1].Name = "x" }, `"x" twice`},
@@ -64,7 +64,7 @@ func TestRegistryTravels(t *testing.T) {
 		{func(r *registry) { r.Data[2].Bytes = 8 }, "units of 8 bytes"},
 		{func(r *registry) { r.Data[0].One = true }, "one value"},
 		{func(r *registry) {
-			r.Data[0].Bytes, r.Data[0].Rule = mostElem, layout.Layout{N: layout.MostElems}
+			r.Data[0].Bytes, r.Data[0].Rule = mostElem, layout.Layout{N: layout.MaxElems}
 		}, "elements of 1048576 bytes"},
 		{func(r *registry) { r.Data[1].Shared = "x" }, "lies in memory"},
 		{func(r *registry) { r.Data[0].Shared = strings.Repeat("x", mostShared+1) }, "a name of 4097 bytes"},
@@ -133,7 +133,7 @@ func TestRegistryOfManyRows(t *testing.T) {
 		t.Errorf("many short numbers: %v", err)
 	}
 	for i := range r.Data[3].Rule.Weights {
-		r.Data[3].Rule.Weights[i] = layout.MostElems + int64(i)
+		r.Data[3].Rule.Weights[i] = layout.MaxElems + int64(i)
 	}
 	r.Data[4].Rule.Weights = slices.Clone(r.Data[3].Rule.Weights)
 	r.Data[4].Rule.Weights[0]++

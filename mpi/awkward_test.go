@@ -73,8 +73,8 @@ func TestFaultsOnAllWays(t *testing.T) {
 	for _, tr := range []string{"shm", "inproc"} {
 		for _, refuse := range []float64{0, 0.2} {
 			t.Run(fmt.Sprintf("%s/refuse-%g", tr, refuse), func(t *testing.T) {
-				tally := &faulty.Tally{}
-				plan := faulty.Plan{Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3, Refuse: refuse, Tally: tally}
+				tally := &faulty.Counters{}
+				plan := faulty.Plan{Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3, Refuse: refuse, Counters: tally}
 				mpitest.Run(t, 4, func(t *mpitest.T, w *mpi.Comm) {
 					for k := range 12 {
 						c, err := w.Dup() // each asks for memory anew
@@ -109,7 +109,7 @@ func TestFaultsOnAllWays(t *testing.T) {
 // Collectives whose accesses to other ranks' memory fail half-way end with an
 // error or the right result, on every rank.
 func TestBrokenReads(t *testing.T) {
-	tally := &faulty.Tally{}
+	tally := &faulty.Counters{}
 	var failed atomic.Int64
 	mpitest.Run(t, 4, func(t *mpitest.T, w *mpi.Comm) {
 		for k := range 20 {
@@ -133,7 +133,7 @@ func TestBrokenReads(t *testing.T) {
 			c.Revoke()
 			must(t, c.Free())
 		}
-	}, mpitest.Transport("shm"), under(faulty.Plan{Break: 0.05, Tally: tally}))
+	}, mpitest.Transport("shm"), under(faulty.Plan{Break: 0.05, Counters: tally}))
 	if tally.Broken.Load() == 0 || failed.Load() == 0 {
 		t.Errorf("%d accesses broken, %d collectives failed", tally.Broken.Load(), failed.Load())
 	}

@@ -57,7 +57,7 @@ func (c *Comm) bsendBuf(op fault.Call, b Buf, dest, tag int) error {
 	if err := c.badSend(op, &b, dest, tag); err != nil {
 		return err
 	}
-	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P}
+	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.TrafficP2P}
 	if k := c.core.Check; k != nil {
 		u, f := k.Book(&c.core.Comm, core.SendUse(&a))
 		if f != nil {
@@ -455,7 +455,7 @@ func (c *Comm) iflush(s *sendBuffer) Request {
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := c.flush(s); err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 		}
 		c.core.Engine.Complete(h, st)
 	}()

@@ -149,7 +149,7 @@ func (a *call) inPlace(inner, outer buffer.Buf, at int64) bool {
 // overlap reports whether the call would write what it reads: of buffers with counts and
 // displacements, the blocks that they name count.
 func (a *call) overlap() bool {
-	if !a.In.Near(a.Out) {
+	if !a.In.MayOverlap(a.Out) {
 		return false
 	}
 	in, out := a.Parts()

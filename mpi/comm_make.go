@@ -99,7 +99,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 		}
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 		}
 		e.Complete(h, st)
 	}()

@@ -104,7 +104,7 @@ func TypeSubarray(sizes, subsizes, starts []int, order Order, old Datatype) (Dat
 // topology. Displacement 0 is that of the whole array, and the extent the
 // array's. MPI 4.1 section 5.1.4.
 func TypeDarray(size, rank int, sizes []int, distribs []Distribution, args, procs []int, order Order, old Datatype) (Datatype, error) {
-	g := dtype.Grid{Sizes: int64s(sizes), Args: int64s(args), Procs: int64s(procs), Order: dtype.Order(order)}
+	g := dtype.ArrayDistribution{Sizes: int64s(sizes), Args: int64s(args), Procs: int64s(procs), Order: dtype.Order(order)}
 	for _, d := range distribs {
 		g.Distribs = append(g.Distribs, dtype.Distribution(d))
 	}

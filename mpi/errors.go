@@ -133,7 +133,7 @@ var (
 // errorOf turns an engine fault into an error of a call on c, which c's error
 // handler sees.
 func (c *Comm) errorOf(op fault.Call, peer, tag int32, f *fault.Fault) error {
-	if f.Class == fault.Told {
+	if f.Class == fault.Reported {
 		return f.Err // the handler has seen it
 	}
 	return c.raise(c.faultError(op, peer, tag, f))

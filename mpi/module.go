@@ -123,7 +123,7 @@ func (p *coreProcess) Beside(op fault.Call, f func() error) engine.Handle {
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := f(); err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 		}
 		c.Engine.Complete(h, st)
 	}()

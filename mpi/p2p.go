@@ -183,12 +183,12 @@ func (c *Comm) tagError(op fault.Call, peer, tag int) error {
 // fillSend and fillRecv set the fields one by one: a literal is built aside and
 // moved in wider pieces than it was written, which takes 6 ns.
 func (c *Comm) fillSend(a *engine.SendArgs, op fault.Call, b Buf, dest, tag int, mode engine.Mode, value bool) {
-	a.Op, a.Buf, a.Dest, a.Tag, a.Plane = op, b.b, int32(dest), int32(tag), wire.PlaneP2P
+	a.Op, a.Buf, a.Dest, a.Tag, a.Plane = op, b.b, int32(dest), int32(tag), wire.TrafficP2P
 	a.Mode, a.Value, a.User = mode, value, c.user
 }
 
 func (c *Comm) fillRecv(a *engine.RecvArgs, op fault.Call, b Buf, source, tag int, value bool) {
-	a.Op, a.Buf, a.Source, a.Tag, a.Plane = op, b.b, int32(source), int32(tag), wire.PlaneP2P
+	a.Op, a.Buf, a.Source, a.Tag, a.Plane = op, b.b, int32(source), int32(tag), wire.TrafficP2P
 	a.Value, a.User = value, c.user
 }
 

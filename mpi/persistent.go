@@ -98,7 +98,7 @@ func (c *Comm) recvInit(b Buf, source, tag int) *Persistent {
 		return p
 	}
 	p.kind = recvKind
-	p.recv = engine.RecvArgs{Op: p.op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, User: c.user}
+	p.recv = engine.RecvArgs{Op: p.op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.TrafficP2P, User: c.user}
 	return p
 }
 
@@ -112,7 +112,7 @@ func (c *Comm) sendInit(op fault.Call, kind persistentKind, b Buf, dest, tag int
 		return p
 	}
 	p.kind = kind
-	p.send = engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, User: c.user}
+	p.send = engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.TrafficP2P, Mode: mode, User: c.user}
 	return p
 }
 

@@ -173,7 +173,7 @@ func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Messa
 	said = told
 	switch {
 	case f != nil:
-	case len(said) == 0 || fault.Class(said[0]) >= fault.Told:
+	case len(said) == 0 || fault.Class(said[0]) >= fault.Reported:
 		f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: errSaid}
 	case said[0] != 0:
 		return nil, c.argError(Class(said[0]), op, ProcNull, -1, -1, -1, "", errors.New(string(said[1:])))

@@ -15,7 +15,7 @@ func (c *Comm) completed(op fault.Call, st Status) Request {
 // failedRequest is a request that is complete with an error found in the
 // arguments. c may be nil.
 func (c *Comm) failedRequest(op fault.Call, err error) Request {
-	f := &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+	f := &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 	if c == nil {
 		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}
 	}

@@ -21,7 +21,7 @@ func (c *Comm) roomFor(op fault.Call, st *Status) error {
 	if st.Bytes < askRoom {
 		return nil
 	}
-	limit, err := cgroup.Most(st.Bytes)
+	limit, err := cgroup.MemoryLimit(st.Bytes)
 	if err == nil && st.Bytes > limit {
 		err = fmt.Errorf("this process can have %d bytes at most; the message is dropped", limit)
 	}

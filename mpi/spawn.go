@@ -105,7 +105,7 @@ func Ispawn(comm *Comm, cmds []Command, root int) (*Spawned, Request) {
 		}
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 		}
 		e.Complete(h, st)
 	}()
@@ -346,7 +346,7 @@ func (x *answer) decode(b []byte) error {
 		b = b[4:]
 		return n
 	}
-	if len(b) < 9 || fault.Class(b[0]) >= fault.Told {
+	if len(b) < 9 || fault.Class(b[0]) >= fault.Reported {
 		return errAnswer
 	}
 	x.class, b = fault.Class(b[0]), b[1:]

@@ -81,7 +81,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 		if err != nil {
 			return nil, err
 		}
-		order = topo.PlaceGrid(g, hosts[:g.Len()])
+		order = topo.MapGrid(g, hosts[:g.Len()])
 	}
 	return c.withTopology(a, c.first(g.Len(), order), c.Name()+gridName(dims), cartTopology(g))
 }
@@ -130,7 +130,7 @@ func (c *Comm) CartMap(dims []int, periods []bool) (int, error) {
 	if err != nil {
 		return Undefined, c.badTopology(opCartMap, err)
 	}
-	return c.placeIn(g.Len(), topo.PlaceGrid(g, hosts[:g.Len()])), nil
+	return c.placeIn(g.Len(), topo.MapGrid(g, hosts[:g.Len()])), nil
 }
 
 // placeIn is where the caller stands in an order of the first n ranks.

@@ -233,5 +233,5 @@ func (c *Comm) placeEdges(a *edgeTally, g DistGraph, hosts []uint32) ([]int, err
 			all = all[2:]
 		}
 	}
-	return topo.PlaceGraph(edges, hosts), nil
+	return topo.MapGraph(edges, hosts), nil
 }

@@ -41,7 +41,7 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 		if err != nil {
 			return nil, err
 		}
-		order = topo.PlaceGraph(edgesOf(index, edges), hosts[:len(index)])
+		order = topo.MapGraph(edgesOf(index, edges), hosts[:len(index)])
 	}
 	index, edges = slices.Clone(index), slices.Clone(edges)
 	return c.withTopology(a, c.first(len(index), order), c.Name()+"[graph]", func(rank int) *topology {
@@ -141,7 +141,7 @@ func (c *Comm) GraphMap(index, edges []int) (int, error) {
 	if err := c.checkGraph(index, edges); err != nil {
 		return Undefined, c.badTopology(opGraphMap, err)
 	}
-	return c.placeIn(len(index), topo.PlaceGraph(edgesOf(index, edges), hosts[:len(index)])), nil
+	return c.placeIn(len(index), topo.MapGraph(edgesOf(index, edges), hosts[:len(index)])), nil
 }
 
 // Graph gives the graph of the communicator's graph topology as GraphCreate

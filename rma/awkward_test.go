@@ -41,9 +41,9 @@ func swap(w *mpi.Comm, fl flavor, round int64) (wrong bool, err error) {
 // then, and accesses to it are held up.
 func TestFaultsOnAllWays(t *testing.T) {
 	ofProcesses(t)
-	tally := &faulty.Tally{}
+	tally := &faulty.Counters{}
 	plan := awkward
-	plan.Tally = tally
+	plan.Counters = tally
 	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
 		for k, fl := range flavors {
 			if wrong, err := swap(w, fl, int64(k)); wrong || err != nil {
@@ -73,7 +73,7 @@ func TestFaultsOnAllWays(t *testing.T) {
 // Accesses that fail half-way are errors of the call that made them.
 func TestBrokenAccesses(t *testing.T) {
 	ofProcesses(t)
-	tally := &faulty.Tally{}
+	tally := &faulty.Counters{}
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		mem := make([]int64, 100)
 		win, err := rma.Create(w, mem)
@@ -103,7 +103,7 @@ func TestBrokenAccesses(t *testing.T) {
 		}
 		must(t, win.UnlockAll())
 		must(t, win.Free())
-	}, mpitest.Transport("shm"), under(faulty.Plan{Break: 0.1, Tally: tally}))
+	}, mpitest.Transport("shm"), under(faulty.Plan{Break: 0.1, Counters: tally}))
 	if tally.Broken.Load() == 0 {
 		t.Error("nothing was broken")
 	}

@@ -41,7 +41,7 @@ func later() mpitest.Option { return devices(faulty.NewDevices(faulty.DevicePlan
 
 func devices(x *faulty.Devices) mpitest.Option {
 	return testjob.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
-		return x.Over(t, self, wake), nil
+		return x.Wrap(t, self, wake), nil
 	})
 }
 

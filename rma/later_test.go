@@ -52,7 +52,7 @@ func TestLater(t *testing.T) {
 			must(t, win.Free())
 		}, devices(x))
 	}
-	if y := x.Tally(); y.Puts.Load() == 0 || y.Gets.Load() == 0 || y.Full.Load() == 0 || y.Rings.Load() == 0 {
+	if y := x.Counters(); y.Puts.Load() == 0 || y.Gets.Load() == 0 || y.Full.Load() == 0 || y.Rings.Load() == 0 {
 		t.Errorf("the devices have not been used: %+v", y)
 	}
 }
@@ -102,7 +102,7 @@ func TestLateErrors(t *testing.T) {
 		must(t, win.UnlockAll())
 		must(t, win.Free())
 	}, devices(x))
-	if x.Tally().Failed.Load() == 0 {
+	if x.Counters().Failed.Load() == 0 {
 		t.Error("nothing has failed")
 	}
 }
@@ -142,7 +142,7 @@ func TestLaterGivenUp(t *testing.T) {
 		}
 	}, devices(x))
 	// Those of the requests; and of the flushes, had their time not ended before them.
-	if n := x.Tally().Withdrawn.Load(); n < 2 {
+	if n := x.Counters().Withdrawn.Load(); n < 2 {
 		t.Errorf("%d operations were withdrawn, want 4", n)
 	}
 }
@@ -210,7 +210,7 @@ func TestLaterExposed(t *testing.T) {
 		wantError(t, rma.Read(r, b, 0), mpi.ErrClosed, "rma.Read")
 		must(t, r.Close())
 	}, devices(x))
-	if y := x.Tally(); y.Puts.Load() != 2 || y.Gets.Load() < 2 {
+	if y := x.Counters(); y.Puts.Load() != 2 || y.Gets.Load() < 2 {
 		t.Errorf("%+v", y)
 	}
 }

@@ -93,7 +93,7 @@ func (s *common) ring() {
 
 // extent is memory that the agent has given out, of which others say where it is. file
 // is the arena's, and stays the caller's; -1: there is none.
-func (s *common) extent(x *wire.Extent, file int) (*mapping, []byte, error) {
+func (s *common) extent(x *wire.ArenaRange, file int) (*mapping, []byte, error) {
 	if x.Arena >= wire.MaxArenas || x.Off < 0 || x.Off%int64(os.Getpagesize()) != 0 || x.Bytes <= 0 || x.Total < x.Bytes || x.Off > x.Total-x.Bytes {
 		return nil, nil, fmt.Errorf("%d bytes at %d of %d of arena %d", x.Bytes, x.Off, x.Total, x.Arena)
 	}

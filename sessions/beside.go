@@ -108,7 +108,7 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage
 		if err == nil {
 			err = protocol.Decode(&body, b.Rest)
 		}
-		if s, ok := a.page.lines.Verdict(n); err != nil && ok && s != changepage.RolledBack {
+		if s, ok := a.page.lines.Decision(n); err != nil && ok && s != changepage.RolledBack {
 			return nil, controlError(ctx, op, err)
 		}
 		if over = err != nil; !over {

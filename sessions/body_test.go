@@ -43,7 +43,7 @@ func handing(t testing.TB) (*page, protocol.PageBody, protocol.ChangeBody) {
 		Op: 9, Kind: change.Replace, Role: protocol.RoleStaying, State: change.Ready, Votes: true,
 		Inputs: []wire.Set{set(4, 1, 2, 3)}, Joining: []wire.Set{set(5, 6)}, Leaving: set(6, 1), Result: set(7, 3, 2, 6),
 	}
-	b := protocol.PageBody{X: wire.Extent{Total: 1 << 20, Off: 4096, Bytes: int64(changepage.Bytes(2)), File: -1}, Members: 2}
+	b := protocol.PageBody{X: wire.ArenaRange{Total: 1 << 20, Off: 4096, Bytes: int64(changepage.Bytes(2)), File: -1}, Members: 2}
 	return g, b, c
 }
 
@@ -98,7 +98,7 @@ func TestHandedBody(t *testing.T) {
 	}
 	g, b, _ = handing(t)
 	g.common.arenas[0] = &mapping{make([]byte, 1<<20)}
-	for what, x := range map[string]wire.Extent{
+	for what, x := range map[string]wire.ArenaRange{
 		"before the arena": {Total: 1 << 20, Off: -4096, Bytes: 8192}, "behind it": {Total: 1 << 20, Off: 1 << 20, Bytes: 4096},
 		"over its end": {Total: 1 << 20, Off: 1<<20 - 4096, Bytes: 8192}, "between pages": {Total: 1 << 20, Off: 8, Bytes: 4096},
 		"around": {Total: 1 << 62, Off: 1<<62 - 4096, Bytes: 1 << 62}, "no such": {Arena: 1 << 31, Total: 1 << 20, Bytes: 4096},

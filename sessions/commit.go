@@ -123,7 +123,7 @@ func (c *Change) Comm(ctx context.Context) (*mpi.Comm, error) {
 // stands is an error if the change was rolled back.
 func (c *Change) stands(ctx context.Context, op string) error {
 	if c.page != nil {
-		if s, here := c.page.lines.Verdict(c.number); here {
+		if s, here := c.page.lines.Decision(c.number); here {
 			if s == changepage.RolledBack {
 				return c.rolledBack(op)
 			}
@@ -188,7 +188,7 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 	defer cancel()
 	state, here := changepage.Open, true
 	f := c.page.await(ctx, op, func() bool {
-		state, here = c.page.lines.Verdict(c.number)
+		state, here = c.page.lines.Decision(c.number)
 		return !here || state == changepage.Committed || state == changepage.RolledBack
 	})
 	if f != nil {
@@ -259,7 +259,7 @@ func (c *Change) ended() (over bool, next *page, err error) {
 	defer c.mu.Unlock()
 	switch {
 	case !c.over:
-		s, ok := c.page.lines.Verdict(c.number)
+		s, ok := c.page.lines.Decision(c.number)
 		return !ok || s == changepage.RolledBack, nil, nil
 	case errors.Is(c.err, ErrRolledBack):
 		return true, nil, nil

@@ -198,13 +198,13 @@ func (c *Change) committed() bool {
 	if c.isOver() {
 		return false
 	}
-	state, here := c.page.lines.Verdict(c.number)
+	state, here := c.page.lines.Decision(c.number)
 	return !here || state == changepage.Committed
 }
 
 // undone reports whether a change was rolled back.
 func (c *Change) undone() bool {
-	state, here := c.page.lines.Verdict(c.number)
+	state, here := c.page.lines.Decision(c.number)
 	return here && state == changepage.RolledBack
 }
 

@@ -154,7 +154,7 @@ func (w *Watcher) askHead(ctx context.Context, op string, g *page, n changepage.
 	var b protocol.PageBody
 	fds, err := c.Control.AskFiles(ctx, &protocol.GetChange{Set: g.set, Change: uint32(n)}, &b)
 	if err != nil {
-		if s, ok := g.lines.Verdict(n); !ok || s == changepage.RolledBack {
+		if s, ok := g.lines.Decision(n); !ok || s == changepage.RolledBack {
 			return nil, true, nil
 		}
 		return nil, false, controlError(ctx, op, err)
@@ -223,7 +223,7 @@ func (w *Watcher) Shown(ctx context.Context, c *Change) (bool, error) {
 	defer cancel()
 	shown := false
 	f := g.await(ctx, op, func() bool {
-		shown = g.lines.Shown() == c.number
+		shown = g.lines.Announced() == c.number
 		return shown || c.Over()
 	})
 	if f != nil {
@@ -238,7 +238,7 @@ func (c *Change) Over() bool {
 	if c.isOver() || c.page == nil {
 		return c.isOver()
 	}
-	state, here := c.page.lines.Verdict(c.number)
+	state, here := c.page.lines.Decision(c.number)
 	return !here || state == changepage.Committed || state == changepage.RolledBack
 }
 

@@ -41,7 +41,7 @@ func (w *Watcher) Lines(yield func(rank int, l Line) bool) {
 	all := g.body.Members == of.Members.Len()
 	for rank, place := 0, 0; rank < of.Members.Len() && place < g.body.Members; rank++ {
 		if all || of.Hosts.At(rank) == here {
-			if !yield(rank, lineOf(g.lines.Line(place))) {
+			if !yield(rank, lineOf(g.lines.MemberReport(place))) {
 				return
 			}
 			place++
@@ -49,7 +49,7 @@ func (w *Watcher) Lines(yield func(rank int, l Line) bool) {
 	}
 }
 
-func lineOf(l changepage.Line) Line {
+func lineOf(l changepage.MemberReport) Line {
 	x := Line{
 		Iteration: -1,
 		Time:      time.Duration(min(l.Nanos, uint64(mostTime))),

@@ -69,7 +69,7 @@ func (o overheard) Watch(m wire.Members) error {
 	return o.Control.Watch(m)
 }
 
-func (o overheard) LeaveCommon(x wire.Extent) error {
+func (o overheard) LeaveCommon(x wire.ArenaRange) error {
 	o.said.say("LeaveCommon")
 	return o.Control.LeaveCommon(x)
 }

@@ -72,12 +72,12 @@ func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Faul
 // awaitAsked waits until the head has found the iteration of a change, which it does when
 // somebody waits for it.
 func (g *page) awaitAsked(ctx context.Context, op string) *fault.Fault {
-	c := g.lines.Asking()
+	c := g.lines.PausedChange()
 	if c == 0 {
 		return nil
 	}
 	g.tell(c)
-	return g.await(ctx, op, func() bool { return g.lines.Asking() != c })
+	return g.await(ctx, op, func() bool { return g.lines.PausedChange() != c })
 }
 
 // awaitAside is await of a goroutine that waits while others compute.

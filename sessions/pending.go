@@ -37,11 +37,11 @@ func (w *Watcher) Pending() (*Change, error) {
 	if f := g.awaitAsked(w.proc.Context(), op); f != nil {
 		return nil, faultError(op, f)
 	}
-	n := g.lines.Shown()
+	n := g.lines.Announced()
 	if n == 0 {
 		return nil, nil
 	}
-	if s, ok := g.lines.Verdict(n); !ok || s == changepage.RolledBack {
+	if s, ok := g.lines.Decision(n); !ok || s == changepage.RolledBack {
 		return nil, nil
 	}
 	x, err := w.ask(w.proc.Context(), op, g, n, false)

@@ -196,7 +196,7 @@ func (c *Change) finalize(ctx context.Context, op string) error {
 	}
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
-	if f := g.await(ctx, op, func() bool { return g.lines.Ended(c.number) }); f != nil {
+	if f := g.await(ctx, op, func() bool { return g.lines.CallsDecided(c.number) }); f != nil {
 		return faultError(op, f)
 	}
 	return nil

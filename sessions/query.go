@@ -72,7 +72,7 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 			return nil, err
 		}
 		if n == g.set {
-			if c := g.lines.Shown(); c != 0 {
+			if c := g.lines.Announced(); c != 0 {
 				if ok, first := g.lines.Accept(c); ok {
 					return w.handedAgain(op, c, first)
 				}
@@ -111,12 +111,12 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 // asked for.
 func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Change, error) {
 	m := g.member
-	k := m.Count()
+	k := m.BeginCall()
 	var n changepage.Change
 	var first, over bool // over: it was rolled back
 	look := func() (ok bool) {
 		dropped := g.lines.Dropped() // then nothing is found out any more
-		if n, ok = m.See(k); !ok && dropped {
+		if n, ok = m.Visible(k); !ok && dropped {
 			n = 0
 			return true
 		}
@@ -127,7 +127,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 			return true
 		}
 		over = true
-		n, ok = m.See(k)
+		n, ok = m.Visible(k)
 		return ok
 	}
 	var err error
@@ -160,7 +160,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	if err == nil && n != 0 && x == nil {
 		x = w.rolledBack(w.page, n)
 	}
-	if c := m.Seen(k); c != 0 {
+	if c := m.EndCall(k); c != 0 {
 		// A connection that is lost ends the job.
 		_ = g.proc.Control.Tell(&protocol.StatusWord{Set: g.set, Change: uint32(c)})
 	}
@@ -195,7 +195,7 @@ func (w *Watcher) goAhead(ctx context.Context, set uint32) error {
 		return nil
 	}
 	x := w.pending
-	if s, _ := x.page.lines.Verdict(x.number); s != changepage.Committed {
+	if s, _ := x.page.lines.Decision(x.number); s != changepage.Committed {
 		return nil
 	}
 	if _, err := x.Commit(ctx); err != nil {
@@ -209,7 +209,7 @@ func (w *Watcher) goAhead(ctx context.Context, set uint32) error {
 func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() bool) error {
 	ctx, cancel := whileJob(ctx, w.proc)
 	defer cancel()
-	if c := g.lines.Asking(); c != 0 {
+	if c := g.lines.PausedChange(); c != 0 {
 		g.tell(c)
 	}
 	if f := g.await(ctx, op, look); f != nil {

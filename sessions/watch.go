@@ -281,7 +281,7 @@ func (w *Watcher) look(iteration int) (*Change, error) {
 
 // found goes on with what the page says.
 func (w *Watcher) found(c changepage.Change, iteration int) (*Change, error) {
-	for c == changepage.Asked {
+	for c == changepage.Paused {
 		if f := w.page.awaitAsked(w.proc.Context(), "Check"); f != nil {
 			return nil, faultError("Check", f)
 		}
@@ -316,7 +316,7 @@ func (w *Watcher) pause(iteration int) error {
 	now := time.Now()
 	took := now.Sub(w.looked)
 	if n := iteration - w.since; n > 0 && w.since >= 0 && iteration != Now {
-		w.member.Tell(uint64(took) / uint64(n))
+		w.member.SetIterationTime(uint64(took) / uint64(n))
 	}
 	switch {
 	case took < tellEvery && w.every < mostCalls:
@@ -341,7 +341,7 @@ func (w *Watcher) settle() {
 		next = nil
 	}
 	if next == nil && err == nil {
-		if s, ok := c.page.lines.Verdict(c.number); ok && s == changepage.RolledBack {
+		if s, ok := c.page.lines.Decision(c.number); ok && s == changepage.RolledBack {
 			c.giveUp() // who has not consumed it finds it rolled back
 		}
 		if c.endedRolledBack() {
@@ -396,7 +396,7 @@ func (w *Watcher) handed(op string, n changepage.Change, first bool) (*Change, e
 	if x == nil || err != nil {
 		return nil, err
 	}
-	if g.member.Got(n) {
+	if g.member.SetDelivered(n) {
 		g.tell(n)
 	}
 	if ok {

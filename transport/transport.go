@@ -224,9 +224,9 @@ type FastBox interface {
 
 // Keeper is an optional capability of a transport whose process may lose what it has
 // sent by ending without Close.
-type Keeper interface {
+type Drainer interface {
 	// Taken reports, of a transport that is Flushed, that it would lose nothing.
-	Taken() bool
+	Drained() bool
 }
 
 // Oversubscriber is an optional capability: the transport leaves out what only pays
@@ -240,13 +240,13 @@ type Oversubscriber interface {
 // Tunable is an optional capability: which way messages go can be chosen.
 type Tunable interface {
 	// SetWays chooses for all peers, from now on.
-	SetWays(tuning.Table)
+	SetThresholds(tuning.Table)
 }
 
 // Teller is an optional capability: it tells people how messages have gone.
-type Teller interface {
+type Describer interface {
 	// Tell is about a peer, "" if there is nothing to tell.
-	Tell(s Slot) string
+	Describe(s Slot) string
 }
 
 // Reserver is an optional capability: a payload is written where Send would
@@ -286,9 +286,9 @@ type Sharer interface {
 	// that can be used are as many as it was asked for; others when a process
 	// that has them has called Populate. The file of x is owned in every case;
 	// Held are the arenas, as bits, of which the transport needs none.
-	Common(k CommonKey, n int, x wire.Extent) (mem []byte, err error)
-	Handed() bool
-	Held() uint64
+	Attach(k SharedKey, n int, x wire.ArenaRange) (mem []byte, err error)
+	Preallocated() bool
+	HeldArenas() uint64
 
 	// Populate makes sure that all who map part of Common's memory can use it:
 	// whole pages.
@@ -319,7 +319,7 @@ type Bell interface {
 
 // CommonKey names memory that processes of one host have in common: that of a
 // communicator, by the first and the number of them.
-type CommonKey struct {
+type SharedKey struct {
 	Context wire.ContextID
 	First   wire.ProcID
 	Ranks   int
@@ -466,8 +466,8 @@ type Env struct {
 	// Secret is the job's: handshakes prove that they know it. Abroad is what this
 	// process and those of another job prove to each other; false: it knows none. Safe from
 	// any goroutine; nil: there are no other jobs.
-	Secret [32]byte
-	Abroad func(job wire.JobID) (secret [32]byte, ok bool)
+	Secret        [32]byte
+	ForeignSecret func(job wire.JobID) (secret [32]byte, ok bool)
 	// Wake makes the sleeping owner poll. Safe from any goroutine.
 	Wake func()
 	// Setting looks up a knob (GOMPI_*), "" if unset.
@@ -477,5 +477,5 @@ type Env struct {
 	Segment, Bell int
 	// Arena is the file of which Common is given ranges without it; Total 0: there
 	// is none. The transport does not close it.
-	Arena wire.Extent
+	Arena wire.ArenaRange
 }

@@ -72,7 +72,7 @@ func (a *abroad) mayOpen(b *Boot, at *Place, env transport.Env, addrs []string) 
 		a.why = errRank
 	default:
 		// What it was given of the host is that of the transport that has it.
-		env.Segment, env.Bell, env.Arena = -1, -1, wire.Extent{File: -1}
+		env.Segment, env.Bell, env.Arena = -1, -1, wire.ArenaRange{File: -1}
 		a.open = func() (transport.Transport, []string, error) { return at.openOne(reaches, env, b) }
 	}
 }

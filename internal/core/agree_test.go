@@ -192,13 +192,13 @@ func TestHandshakeTold(t *testing.T) {
 func TestHandshakeUndone(t *testing.T) {
 	const op = 7
 	each(worldOf(t, 2), func(c *Comm) {
-		failed := &fault.Fault{Class: fault.Revoked, Peer: -1, Err: fmt.Errorf("at the leader: %w", fault.Undone(op))}
+		failed := &fault.Fault{Class: fault.Revoked, Peer: -1, Err: fmt.Errorf("at the leader: %w", fault.Rollback(op))}
 		if c.Rank == 1 {
 			failed = nil
 		}
 		_, _, f := c.ShareHandshake(opTest, nil, 0, Agreed{}, Groups{}, failed)
-		wants(t, f, fault.Revoked, fault.Undone(op).Error())
-		if why := fault.Undone(0); !errors.As(f.Err, &why) || why != op {
+		wants(t, f, fault.Revoked, fault.Rollback(op).Error())
+		if why := fault.Rollback(0); !errors.As(f.Err, &why) || why != op {
 			t.Errorf("rank %d does not know the change: %v", c.Rank, f.Err)
 		}
 	})

@@ -48,10 +48,10 @@ func (a *alone) Contact(p wire.ProcID) (wire.Contact, error) {
 func (a *alone) Watch(wire.Members) error { return nil }
 func (a *alone) Dead(wire.ProcID) error   { return nil }
 
-func (a *alone) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
-	return wire.Extent{}, errAlone
+func (a *alone) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.ArenaRange, error) {
+	return wire.ArenaRange{}, errAlone
 }
-func (a *alone) LeaveCommon(wire.Extent) error { return nil }
+func (a *alone) LeaveCommon(wire.ArenaRange) error { return nil }
 
 func (a *alone) Cut(wire.ProcID, string) error { return nil }
 

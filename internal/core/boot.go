@@ -50,7 +50,7 @@ type Boot struct {
 	Transports []transport.Transport
 	Sleeper    wait.Sleeper
 	Policy     wait.Policy
-	Book       *callreg.Book
+	Book       *callreg.Registry
 	SayLeft    func(line string) // says what GOMPI_CHECK finds left at the end; nil: it goes to standard error
 	Calls      *CallTable        // with which the calls of ranks are compared; nil: they are not
 	// Lost is called when the control plane is lost or the job is being
@@ -65,7 +65,7 @@ func (b *Boot) Setting(name string) string { return b.Welcome.Settings[name] }
 
 // Number reads a knob that is a number, 0 if unset.
 func (b *Boot) Number(r settings.Range) (int64, error) {
-	n, err := r.Setting(b.Setting, 0)
+	n, err := r.Lookup(b.Setting, 0)
 	if err != nil {
 		return 0, fmt.Errorf("gompi: %w", err)
 	}

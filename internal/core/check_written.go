@@ -41,7 +41,7 @@ func (u *Use) Land(b buffer.Buf) buffer.Buf {
 	if b.Bytes() == 0 {
 		return b
 	}
-	own, ok := b.Blank()
+	own, ok := b.AllocLike()
 	if !ok {
 		return b
 	}

@@ -159,7 +159,7 @@ func (c *Comm) Free() {
 func (c *Comm) Revoke() { c.RevokeBy(0) }
 
 // RevokeBy is Revoke because a change was rolled back; 0: because of none.
-func (c *Comm) RevokeBy(undone fault.Undone) {
+func (c *Comm) RevokeBy(undone fault.Rollback) {
 	c.Ctx.RevokeBy(undone)
 	if c.Both != nil {
 		c.Both.RevokeBy(undone)

@@ -30,8 +30,8 @@ func (p *Process) Facing(op fault.Call, job wire.JobID, ids uint32, mine, theirs
 		return Agreed{}, g, wrong(fault.Comm, "process %v is in neither group", p.Self)
 	}
 	a := Agreed{Op: op, ID: wire.Set{Number: ids}.Context(job, 0), members: g.together()}
-	if a.hosts = mine.Hosts.And(theirs.Hosts); !g.Low {
-		a.hosts = theirs.Hosts.And(mine.Hosts)
+	if a.hosts = mine.Hosts.Concat(theirs.Hosts); !g.Low {
+		a.hosts = theirs.Hosts.Concat(mine.Hosts)
 	}
 	return a, g, nil
 }

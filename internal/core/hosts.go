@@ -34,10 +34,10 @@ func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
 	case mixed(members):
 		return hostsOfJobs(members)
 	case a.members.Len() > 0:
-		return a.hosts.Of(a.members, members)
+		return a.hosts.Subset(a.members, members)
 	case a.by != nil:
 		w := a.by.whole()
-		return w.hosts.Of(w.Ctx.Members, members)
+		return w.hosts.Subset(w.Ctx.Members, members)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
 func (p *Process) tells(members wire.Members) wire.Hosts {
 	if p.mayLend(members) {
 		world := p.lender.Load()
-		return world.hosts.Of(world.Ctx.Members, members)
+		return world.hosts.Subset(world.Ctx.Members, members)
 	}
 	s, err := p.Control.DefineSet(members)
 	if err != nil {

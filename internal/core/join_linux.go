@@ -55,7 +55,7 @@ func page(w *protocol.Welcome) ([]byte, error) {
 	if err := segment.Check(w.Segment, w.Self); err != nil {
 		return nil, err
 	}
-	return segment.Map(w.Segment, segment.RollCall, segment.RollCallBytes, true)
+	return segment.Map(w.Segment, segment.CallRegistry, segment.CallRegistryBytes, true)
 }
 
 // exitLost ends a process whose launcher is gone: nobody would end it else.

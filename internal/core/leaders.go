@@ -96,8 +96,8 @@ var errGroupBytes = errors.New("the ranges of a group take more than they may")
 // swap exchanges messages of known lengths with another leader.
 func (c *Comm) swap(op fault.Call, user context.Context, out, in []byte, peer, tag int) *fault.Fault {
 	e, ctx := c.Engine, c.Ctx
-	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
-	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
+	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.TrafficCommCreate, User: user})
+	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.TrafficCommCreate, User: user})
 	if f != nil {
 		e.Cancel(r)
 	}
@@ -132,8 +132,8 @@ func (c *Comm) face(a *Agreed, g *Groups, b []byte) *fault.Fault {
 	}
 	g.Remote = m
 	a.members = g.together()
-	if a.hosts = c.hosts.And(theirs); !g.Low {
-		a.hosts = theirs.And(c.hosts)
+	if a.hosts = c.hosts.Concat(theirs); !g.Low {
+		a.hosts = theirs.Concat(c.hosts)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 	switch {
 	case c.Rank != leader:
 	case failed != nil:
-		var undone fault.Undone
+		var undone fault.Rollback
 		errors.As(failed.Err, &undone)
 		head[toldClass], head[toldSerial] = uint64(failed.Class), uint64(undone)
 		body = []byte(cause(failed.Err, failed).Error())
@@ -167,7 +167,7 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 		if g.Low {
 			head[toldLow] = 1
 		}
-		body = wire.AppendHosts(wire.AppendMembers(nil, g.Remote), a.hosts.Of(a.members, g.Remote))
+		body = wire.AppendHosts(wire.AppendMembers(nil, g.Remote), a.hosts.Subset(a.members, g.Remote))
 	}
 	head[toldBytes] = uint64(len(body))
 	told := c.telling(op, user, leader, buffer.Words(head))
@@ -187,11 +187,11 @@ func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a
 	a, g = Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members, Low: head[toldLow] == 1}
 	var f *fault.Fault
 	if class := head[toldClass]; class != 0 {
-		if class >= uint64(fault.Told) {
+		if class >= uint64(fault.Reported) {
 			class = uint64(fault.Arg)
 		}
 		f = wrong(fault.Class(class), "the leader, rank %d: %s", leader, body)
-		if undone := fault.Undone(head[toldSerial]); undone != 0 {
+		if undone := fault.Rollback(head[toldSerial]); undone != 0 {
 			f.Err = fmt.Errorf("the leader, rank %d: %w", leader, undone)
 		}
 	} else {

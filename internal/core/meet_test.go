@@ -121,7 +121,7 @@ func TestMeetUndone(t *testing.T) {
 	const op = 7
 	world := worldOf(t, 3)
 	gone, cancel := context.WithCancelCause(context.Background())
-	cancel(fault.Undone(op))
+	cancel(fault.Rollback(op))
 	each(world, func(c *Comm) {
 		user := gone
 		if c.Rank > 0 {
@@ -129,8 +129,8 @@ func TestMeetUndone(t *testing.T) {
 		}
 		_, f := c.Proc.Meet(opTest, user, c.Groups(), "undone")
 		if c.Rank > 0 {
-			wants(t, f, fault.RolledBack, fault.Undone(op).Error())
-		} else if f == nil || f.Err != error(fault.Undone(op)) {
+			wants(t, f, fault.RolledBack, fault.Rollback(op).Error())
+		} else if f == nil || f.Err != error(fault.Rollback(op)) {
 			t.Errorf("the first has met: %v", f)
 		}
 	})

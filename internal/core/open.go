@@ -50,7 +50,7 @@ func Open(ctl Control, w *protocol.Welcome, at Place) (Boot, error) {
 	return b, nil
 }
 
-func (at *Place) book(w *protocol.Welcome) (*callreg.Book, error) {
+func (at *Place) book(w *protocol.Welcome) (*callreg.Registry, error) {
 	mem := at.Book
 	if mem == nil {
 		if w.Segment < 0 {

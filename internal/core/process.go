@@ -71,7 +71,7 @@ type Process struct {
 
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
-	book   *callreg.Book
+	book   *callreg.Registry
 	sleeps wait.Sleeper
 	os     bool // a process of the operating system, which may act on itself
 	share  processors

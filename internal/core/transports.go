@@ -21,7 +21,7 @@ const defaultTransports = "shm,tcp"
 func (b *Boot) openTransports(at Place) error {
 	w := b.Welcome
 	b.abroad = new(abroad)
-	env := transport.Env{Self: w.Self, Secret: w.Secret, Abroad: b.abroad.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
+	env := transport.Env{Self: w.Self, Secret: w.Secret, ForeignSecret: b.abroad.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
 	if w.Arena.Total != 0 {
 		defer protocol.CloseFiles(w.Arena.File)
 	}

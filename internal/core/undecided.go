@@ -41,7 +41,7 @@ func (p *Process) Undone(over []*Output) error {
 	defer u.mu.Unlock()
 	for _, o := range over {
 		if o.state == change.RolledBack {
-			return fault.Undone(o.op)
+			return fault.Rollback(o.op)
 		}
 	}
 	return nil
@@ -108,9 +108,9 @@ func (p *Process) Decided(op uint32, committed bool) {
 	if committed {
 		return
 	}
-	x.undo(fault.Undone(op))
+	x.undo(fault.Rollback(op))
 	for c := range x.comms {
-		c.RevokeBy(fault.Undone(op))
+		c.RevokeBy(fault.Rollback(op))
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *Process) During(user context.Context, over []*Output, do func(user cont
 		if x != nil {
 			defer context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })()
 		} else if !o.committed() {
-			cancel(fault.Undone(o.op))
+			cancel(fault.Rollback(o.op))
 		}
 	}
 	f := do(ctx)
@@ -148,14 +148,14 @@ func (c *Comm) Over(over []*Output) {
 		return
 	}
 	u := &c.Proc.undecided
-	var undone fault.Undone
+	var undone fault.Rollback
 	u.mu.Lock()
 	c.over = over
 	for _, o := range over {
 		if x := c.Proc.pend(o); x != nil {
 			x.add(c)
 		} else if !o.committed() {
-			undone = fault.Undone(o.op)
+			undone = fault.Rollback(o.op)
 		}
 	}
 	u.mu.Unlock()
@@ -195,6 +195,6 @@ func (p *Process) WorldOutput() *Output {
 // Discards reports whether err says that the change which the process was started for
 // was rolled back.
 func (p *Process) Discards(err error) bool {
-	var why fault.Undone
+	var why fault.Rollback
 	return errors.Is(err, EndDiscarded) || p.Change != nil && errors.As(err, &why) && uint32(why) == p.Change.Op
 }

@@ -15,8 +15,8 @@ import (
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
-	atPeer   list.Tie[arrival] // in Peer.announcements
-	data     []byte            // payload: the message, or what an RTS carries
+	atPeer   list.Link[arrival] // in Peer.announcements
+	data     []byte             // payload: the message, or what an RTS carries
 	units    int32
 	aux      uint32 // this and the next three are of the envelope
 	kind     kind
@@ -58,7 +58,7 @@ func (p *arrivalPool) get(n int) *arrival {
 }
 
 func (p *arrivalPool) put(a *arrival) {
-	a.atPeer.Drop()
+	a.atPeer.Remove()
 	p.blocks.Put(a.data)
 	if *a = (arrival{}); len(p.free) < maxArrivals {
 		p.free = append(p.free, a)

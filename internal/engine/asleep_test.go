@@ -107,7 +107,7 @@ func TestSecondLook(t *testing.T) {
 }
 
 func testSecondLook(t *testing.T, again bool) {
-	if !wait.Late {
+	if !wait.DelayedStores {
 		t.Skip("here no look comes before the store")
 	}
 	ns := boardJob(t, 2, nil)

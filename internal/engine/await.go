@@ -78,7 +78,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, callreg.NoTag
 	r.hang()
-	r.rests = w.Slow && e.prog.Policy.Packed()
+	r.rests = w.Slow && e.prog.Policy.HeavilyOversubscribed()
 	w.req = r
 	e.addWatch(w)
 	f = e.waitOne(r)

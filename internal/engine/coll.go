@@ -102,8 +102,8 @@ type coll struct {
 	line    *line  // it runs there, by turn, or waits there until it runs by alg
 	turn    shmcoll.Turn
 
-	atCtx list.Tie[coll] // in Context.colls
-	after *coll          // ready, or free
+	atCtx list.Link[coll] // in Context.colls
+	after *coll           // ready, or free
 }
 
 // schedules are the collectives of a process that go by messages, or end as those do.
@@ -271,7 +271,7 @@ func (sc *schedules) refuseColl(c *Context, a *CollArgs, tag int32, f *fault.Fau
 	sc.msgs.dropTag(c, tag)
 	a.release()
 	if f.Class == fault.Left || f.Class == fault.Unreachable {
-		sc.net.tell(c, kindCollFail, wire.PlaneColl, tag, culprit(f))
+		sc.net.tell(c, kindCollFail, wire.TrafficColl, tag, culprit(f))
 	}
 }
 
@@ -430,7 +430,7 @@ func (sc *schedules) withdrawSteps(k *coll) {
 // finish completes the call and recycles k.
 func (sc *schedules) finish(k *coll) {
 	r := k.req
-	k.atCtx.Drop()
+	k.atCtx.Remove()
 	switch {
 	case k.board != nil:
 		sc.up.leaveOp(k)
@@ -443,7 +443,7 @@ func (sc *schedules) finish(k *coll) {
 	if k.fault != nil {
 		r.fail(k.fault)
 		if k.tell && k.fault.Class != fault.ProcFailed { // of a death everybody hears
-			sc.net.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, culprit(k.fault))
+			sc.net.tell(k.ctx, kindCollFail, wire.TrafficColl, k.tag, culprit(k.fault))
 		}
 		sc.msgs.dropTag(k.ctx, k.tag)
 	}

@@ -18,7 +18,7 @@ import (
 type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
-	freed    idset.Freed
+	freed    idset.FreedContexts
 	news     []*news  // of communicators to come, oldest first
 	lender   *Context // see Lend; nil: none
 }
@@ -34,8 +34,8 @@ type Context struct {
 
 	e      *Engine
 	rank32 int32
-	keys   [wire.NumPlanes]match.Key // source 0, tag 0
-	mine   match.Key                 // on PlaneP2P; source is this rank, tag 0
+	keys   [wire.NumTraffic]match.Key // source 0, tag 0
+	mine   match.Key                  // on PlaneP2P; source is this rank, tag 0
 
 	// Guarded by the engine.
 	peers   []*Peer  // by rank in Targets, nil until used
@@ -158,14 +158,14 @@ func (c *Context) seats(yield func(seat) bool) {
 }
 
 // stepPlane is the plane of a collective's step.
-func (c *Context) stepPlane(remote bool) wire.Plane {
+func (c *Context) stepPlane(remote bool) wire.TrafficClass {
 	if c.inter() && !remote {
-		return wire.PlaneCollLocal
+		return wire.TrafficCollLocal
 	}
-	return wire.PlaneColl
+	return wire.TrafficColl
 }
 
 // wireKey is the key of a frame that concerns the context but no message.
-func (c *Context) wireKey(pl wire.Plane, tag int32) match.Key {
+func (c *Context) wireKey(pl wire.TrafficClass, tag int32) match.Key {
 	return c.keys[pl].With(c.rank32, tag)
 }

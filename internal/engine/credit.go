@@ -47,7 +47,7 @@ func (fl *flow) charge(p *Peer, k kind, n int32) bool {
 	if what.Filled {
 		p.filledBy = p.fills()
 	}
-	if p.credit.Tight() && !p.tight {
+	if p.credit.AnyFull() && !p.tight {
 		p.tight = true
 		fl.tight = append(fl.tight, p)
 	}
@@ -62,7 +62,7 @@ func (fl *flow) charge(p *Peer, k kind, n int32) bool {
 func (p *Peer) fills() (most wire.ContextID) {
 	count := map[wire.ContextID]int{}
 	for a := range p.announcements.All {
-		if key := a.node.Key; a.node.Queued() && key.Plane() == wire.PlaneP2P {
+		if key := a.node.Key; a.node.Queued() && key.Plane() == wire.TrafficP2P {
 			id := key.Context()
 			if count[id]++; count[id] > count[most] {
 				most = id
@@ -98,7 +98,7 @@ func (fl *flow) returnCredit(p *Peer) {
 		flags |= noMoreEnvelopes
 		key = p.filledBy
 	}
-	to := match.NewKey(key, wire.PlaneP2P, 0, back.Envelopes)
+	to := match.NewKey(key, wire.TrafficP2P, 0, back.Envelopes)
 	if p.link == fl.net.links[0] {
 		fl.credited(p, &envelope{key: to, flags: flags, aux: uint32(back.Eager)})
 		if p.hasQueued() {
@@ -115,7 +115,7 @@ func (fl *flow) returnCredit(p *Peer) {
 func (fl *flow) settleUp() {
 	kept := fl.tight[:0]
 	for _, p := range fl.tight {
-		if p.state == peerDown || !p.credit.Tight() {
+		if p.state == peerDown || !p.credit.AnyFull() {
 			p.tight = false
 			continue
 		}
@@ -139,7 +139,7 @@ func (fl *flow) credited(p *Peer, env *envelope) {
 		return
 	}
 	if env.flags&creditState != 0 {
-		p.credit.Told(env.flags&noMoreEager != 0 || fl.credit.Fixed(), env.flags&noMoreEnvelopes != 0)
+		p.credit.SetExhausted(env.flags&noMoreEager != 0 || fl.credit.Fixed(), env.flags&noMoreEnvelopes != 0)
 		p.filler = env.key.Context()
 		p.sends.prepend(&p.stalled)
 		p.stalls()
@@ -166,7 +166,7 @@ func (p *Peer) stall(r *Request) bool {
 
 // fillsIt reports whether r is of the kind that has filled the receiver.
 func (p *Peer) fillsIt(r *Request) bool {
-	return p.credit.NoEnvelopes() && r.posted.Key.Plane() == wire.PlaneP2P && r.ctx.ID == p.filler
+	return p.credit.NoEnvelopes() && r.posted.Key.Plane() == wire.TrafficP2P && r.ctx.ID == p.filler
 }
 
 // mayAnnounce reports whether there is envelope credit for r, or it passes

@@ -285,7 +285,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 	ns[0].Revoke(revoked)
 	failed := ns[0].world(t, id(2), m)
 	ns[0].mu.Lock()
-	ns[0].tell(failed, kindCollFail, wire.PlaneColl, 0, 0)
+	ns[0].tell(failed, kindCollFail, wire.TrafficColl, 0, 0)
 	ns[0].mu.Unlock()
 	within(t, "the news", func() bool {
 		ns[1].iprobe()
@@ -325,7 +325,7 @@ func TestRevokedByChange(t *testing.T) {
 	ns, _ := testJobOf(t, 3, nil, nil)
 	m := ns[0].ctx.Members
 	id := wire.ContextID{Creator: ns[0].Self(), Serial: 1}
-	const op = fault.Undone(7)
+	const op = fault.Rollback(7)
 	why := func(what string, f *fault.Fault) {
 		t.Helper()
 		wantClass(t, what, f, fault.Revoked)

@@ -21,7 +21,7 @@ const maxNews = 1024
 type news struct {
 	id      wire.ContextID
 	revoked *Peer // who said so first, and because of which change
-	undone  fault.Undone
+	undone  fault.Rollback
 	failed  []failedElsewhere
 }
 
@@ -74,13 +74,13 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 	switch {
 	case c == nil:
 		if n := e.newsOf(env.key.Context()); n != nil && n.revoked == nil {
-			n.revoked, n.undone = p, fault.Undone(env.aux)
+			n.revoked, n.undone = p, fault.Rollback(env.aux)
 		}
 	case !c.sentBy(p, seat(env.key.Source())) && !c.sentBy(p, ^seat(env.key.Source())):
 		e.protocol(p, foreign(p, env.key))
 	default:
 		// Every member passes it on once: the revoker may have died half-way.
-		c.revokeBy(fault.Undone(env.aux))
+		c.revokeBy(fault.Rollback(env.aux))
 	}
 }
 

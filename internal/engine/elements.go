@@ -51,8 +51,8 @@ func digestOf(b *buffer.Buf, n int64) elements {
 }
 
 // sentElements is what the envelope of a send tells.
-func (ps *process) sentElements(pl wire.Plane, b *buffer.Buf) elements {
-	if pl != wire.PlaneP2P {
+func (ps *process) sentElements(pl wire.TrafficClass, b *buffer.Buf) elements {
+	if pl != wire.TrafficP2P {
 		return 0
 	}
 	return ps.elementsOf(b, b.Bytes())

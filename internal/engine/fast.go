@@ -39,7 +39,7 @@ func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 		e.mu.Unlock()
 		return false
 	}
-	p.credit.Returned()
+	p.credit.ClearOwed()
 	p.credit.Spend(cost)
 	e.tally.Sent++
 	e.tally.SentBytes += uint64(n)
@@ -69,7 +69,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 		e.mu.Unlock()
 		return 0, false
 	}
-	k := &c.keys[wire.PlaneP2P]
+	k := &c.keys[wire.TrafficP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
 	low := uint32(word3(kindEager, 0, 0) | elements(b.Type.Kind).word())
 	rounds, turns := min(boxRounds, e.prog.Policy.Spin/32), boxTurns
@@ -93,7 +93,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.credit.Take(&p.credit, aux, 0) {
 				e.overCredit(p)
 			}
-			if e.credit.Owe(&p.credit, credit.Units(int(n))) { // a fast box is never the loop's
+			if e.credit.GiveBackEager(&p.credit, credit.Units(int(n))) { // a fast box is never the loop's
 				e.returnCredit(p)
 			}
 			e.tally.Received++

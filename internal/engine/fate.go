@@ -229,7 +229,7 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 			e.release(a)
 		}
 	}
-	e.credit.Lose(&p.credit)
+	e.credit.Reclaim(&p.credit)
 }
 
 // failPendingAll fails what a process, of which p may be the record, leaves undone,

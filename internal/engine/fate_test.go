@@ -425,7 +425,7 @@ func TestDeathsAreKeptOnce(t *testing.T) {
 		t.Errorf("%d failures were acknowledged", k)
 	}
 	n.mu.Lock()
-	f, last := cs[1].awaitFault(match.Any, wire.PlaneP2P), cs[0].awaitFault(match.Any, wire.PlaneP2P)
+	f, last := cs[1].awaitFault(match.Any, wire.TrafficP2P), cs[0].awaitFault(match.Any, wire.TrafficP2P)
 	n.mu.Unlock()
 	if f == nil || f.Class != fault.ProcFailed || f.Peer != deaths {
 		t.Errorf("a receive from anybody: %v, want the last death", f)

@@ -47,7 +47,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 
 // postFault is what stands against posting r, which may be a step of an
 // operation that was started before.
-func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
+func (e *Engine) postFault(r *Request, pl wire.TrafficClass) *fault.Fault {
 	if r.parent != nil && !r.parent.pair {
 		return r.ctx.awaitFault(r.rank, pl)
 	}
@@ -67,7 +67,7 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 		e.failContext(c.node.ctx, f)
 	}
 	posted := func(r *Request) bool {
-		if r.posted.Key.Plane() != wire.PlaneFault {
+		if r.posted.Key.Plane() != wire.TrafficFault {
 			e.failRecv(r, f)
 		}
 		return true
@@ -132,7 +132,7 @@ func (e *Engine) Revoke(c *Context) { c.RevokeBy(0) }
 
 // RevokeBy is Revoke because a change was rolled back, which all members are told; 0:
 // because of none.
-func (c *Context) RevokeBy(undone fault.Undone) {
+func (c *Context) RevokeBy(undone fault.Rollback) {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
 	// What is pending on a freed one nobody else ends: the change takes it along.
@@ -143,7 +143,7 @@ func (c *Context) RevokeBy(undone fault.Undone) {
 
 func (e *Engine) revoke(c *Context) { c.revokeBy(0) }
 
-func (c *Context) revokeBy(undone fault.Undone) {
+func (c *Context) revokeBy(undone fault.Rollback) {
 	e := c.e
 	if c.whole != nil {
 		c = c.whole
@@ -159,7 +159,7 @@ func (c *Context) revokeBy(undone fault.Undone) {
 	if undone != 0 {
 		t.why = undone
 	}
-	e.tell(c, kindRevoke, wire.PlaneFault, 0, uint32(undone))
+	e.tell(c, kindRevoke, wire.TrafficFault, 0, uint32(undone))
 	e.failContext(c, c.stepFault())
 }
 

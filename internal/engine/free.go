@@ -116,14 +116,14 @@ func (cs *communicators) expects(key match.Key) bool {
 		return false
 	}
 	switch key.Plane() {
-	case wire.PlaneColl, wire.PlaneCollLocal:
+	case wire.TrafficColl, wire.TrafficCollLocal:
 		for k := range c.colls.All {
 			if k.tag == key.Tag() {
 				return true
 			}
 		}
 		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && key.Tag() == c.tag
-	case wire.PlanePart: // it may have overtaken the sender's description
+	case wire.TrafficPart: // it may have overtaken the sender's description
 		for r := range c.ops.All {
 			if r.kind == reqPart && r.rank == key.Source() && !r.coll.part.known {
 				return true

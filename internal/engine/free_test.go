@@ -281,7 +281,7 @@ func TestFreeKeepsEarlyPartition(t *testing.T) {
 	h := a.PartStart(r)
 	a.FreeContext(a.ctx)
 	part := func(tag int32, m Mode) Handle {
-		return b.Isend(b.ctx, &SendArgs{Op: "part", Buf: buffer.Of(out), Plane: wire.PlanePart, Tag: tag, Mode: m})
+		return b.Isend(b.ctx, &SendArgs{Op: "part", Buf: buffer.Of(out), Plane: wire.TrafficPart, Tag: tag, Mode: m})
 	}
 	early := part(0, Synchronous)
 	a.arrived(t, 1, b)

@@ -19,7 +19,7 @@ func TestSerialSetGaps(t *testing.T) {
 		for i := range 3 * idset.MaxGaps {
 			n.FreeContext(n.world(t, wire.ContextID{Creator: proc(1), Serial: uint32(1 + 2*i)}, n.ctx.Members))
 		}
-		if got := n.freed.Spans(proc(1)); got > idset.MaxGaps {
+		if got := n.freed.Intervals(proc(1)); got > idset.MaxGaps {
 			t.Fatalf("%d ranges are kept", got)
 		}
 		if len(n.contexts) != 2 || len(n.news) != 0 {

@@ -92,7 +92,7 @@ func (s *echo) Leave(context.Context) {}
 func FuzzFrames(f *testing.F) {
 	self, other := wire.ProcID{Job: 7, Serial: 1}, wire.ProcID{Job: 7, Serial: 2}
 	id := wire.ContextID{Creator: wire.ProcID{Job: 7}, Serial: 1}
-	frame := func(k kind, pl wire.Plane, tag int32, flags uint8, aux uint32, payload ...byte) []byte {
+	frame := func(k kind, pl wire.TrafficClass, tag int32, flags uint8, aux uint32, payload ...byte) []byte {
 		h := header(match.NewKey(id, pl, 1, tag), k, flags, aux)
 		b := make([]byte, 0, 34+len(payload))
 		for _, w := range h {
@@ -101,24 +101,24 @@ func FuzzFrames(f *testing.F) {
 		return append(append(b, byte(len(payload))), payload...)
 	}
 	for k := kindEager; k < numKinds; k++ {
-		f.Add(frame(k, wire.PlaneP2P, 5, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
-		f.Add(append(frame(kindRTS, wire.PlaneP2P, 5, flagSync, 256, make([]byte, 16)...), frame(k, wire.PlaneColl, 0, 1, 1<<8)...))
-		f.Add(append(frame(kindEager, wire.PlaneColl, 0, 0, 3), frame(k, wire.PlaneFault, 0, 0, 1<<8)...))
+		f.Add(frame(k, wire.TrafficP2P, 5, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+		f.Add(append(frame(kindRTS, wire.TrafficP2P, 5, flagSync, 256, make([]byte, 16)...), frame(k, wire.TrafficColl, 0, 1, 1<<8)...))
+		f.Add(append(frame(kindEager, wire.TrafficColl, 0, 0, 3), frame(k, wire.TrafficFault, 0, 0, 1<<8)...))
 	}
 	// A stream in each direction: an announcement that is pulled, its pieces,
 	// one too many; pulls of sends.
-	in := append(frame(kindRTS, wire.PlaneP2P, 5, flagStream, 77, 100, 0, 0, 0, 0, 0, 0, 0), frame(kindPiece, wire.PlaneP2P, 0, 0, 77, make([]byte, 60)...)...)
-	in = append(in, frame(kindPiece, wire.PlaneP2P, 60, 0, 77, make([]byte, 40)...)...)
-	f.Add(append(in, frame(kindPiece, wire.PlaneP2P, 100, 0, 77, 1)...))
+	in := append(frame(kindRTS, wire.TrafficP2P, 5, flagStream, 77, 100, 0, 0, 0, 0, 0, 0, 0), frame(kindPiece, wire.TrafficP2P, 0, 0, 77, make([]byte, 60)...)...)
+	in = append(in, frame(kindPiece, wire.TrafficP2P, 60, 0, 77, make([]byte, 40)...)...)
+	f.Add(append(in, frame(kindPiece, wire.TrafficP2P, 100, 0, 77, 1)...))
 	for index := range uint32(24) {
-		f.Add(frame(kindPull, wire.PlaneP2P, 1, 0, index<<8|1, 200, 1, 0, 0, 0, 0, 0, 0))
+		f.Add(frame(kindPull, wire.TrafficP2P, 1, 0, index<<8|1, 200, 1, 0, 0, 0, 0, 0, 0))
 	}
 	// Frames of remote memory: whole, in parts, parts without end.
-	whole := frame(kindFrame, wire.PlaneRMA, 0, 0, 0, 1, 2, 3)
-	part := frame(kindFrame, wire.PlaneRMA, 0, flagMore, 0, make([]byte, 250)...)
-	f.Add(append(whole, frame(kindFrame, wire.PlaneRMA, 0, 0, 0, 255)...))
+	whole := frame(kindFrame, wire.TrafficRMA, 0, 0, 0, 1, 2, 3)
+	part := frame(kindFrame, wire.TrafficRMA, 0, flagMore, 0, make([]byte, 250)...)
+	f.Add(append(whole, frame(kindFrame, wire.TrafficRMA, 0, 0, 0, 255)...))
 	f.Add(append(append(append([]byte{}, part...), part...), whole...))
-	f.Add(append(frame(kindFrame, wire.PlaneRMA, 0, flagMore, 0), whole...))
+	f.Add(append(frame(kindFrame, wire.TrafficRMA, 0, flagMore, 0), whole...))
 	f.Add(bytes.Repeat(part, FrameMax/250+1))
 	strided := shapes()
 	f.Fuzz(func(t *testing.T, data []byte) {

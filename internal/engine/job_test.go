@@ -86,10 +86,10 @@ func (c *testControl) Pong(p wire.ProcID, id uint64) error {
 }
 
 // Common is for transports that need it.
-func (c *testControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
-	return wire.Extent{}, errTest
+func (c *testControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.ArenaRange, error) {
+	return wire.ArenaRange{}, errTest
 }
-func (c *testControl) LeaveCommon(wire.Extent) error { return nil }
+func (c *testControl) LeaveCommon(wire.ArenaRange) error { return nil }
 
 func (c *testControl) Dead(p wire.ProcID) error {
 	c.mu.Lock()

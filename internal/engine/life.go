@@ -29,8 +29,8 @@ func New(cfg Config) (*Engine, error) {
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
 	}
 	p := &e.process
-	if p.tally = new(callreg.Tally); cfg.Book != nil {
-		p.tally = cfg.Book.Tally()
+	if p.tally = new(callreg.Counters); cfg.Book != nil {
+		p.tally = cfg.Book.Counters()
 	}
 	e.waiters = waiters{process: p, up: e}
 	e.liveness = newLiveness(p, &e.waiters)
@@ -163,8 +163,8 @@ func quiesce(e *Engine, ctx context.Context) error {
 		e.mu.Lock()
 		taken := true
 		for _, l := range e.links {
-			if k, ok := l.Transport.(transport.Keeper); ok {
-				taken = taken && k.Taken()
+			if k, ok := l.Transport.(transport.Drainer); ok {
+				taken = taken && k.Drained()
 			}
 		}
 		e.mu.Unlock()
@@ -234,7 +234,7 @@ func (e *Engine) drain(ctx context.Context, each func(), left func() string) err
 			return fmt.Errorf("%s: %w", what, ctx.Err())
 		}
 		if b.MayYield(pol.Spin + pol.Yield) {
-			b.Yielded(pol.Turn(b.Yields), 0)
+			b.AddYield(pol.Turn(b.YieldCost), 0)
 		} else {
 			time.Sleep(drainPause)
 		}

@@ -314,7 +314,7 @@ func (e *Engine) lineSpin(r *Request) {
 	e.prog.Attend()
 	for p := progress.NewMemoryWait(&e.prog.Policy); ; {
 		if l.Step() {
-			p.Yields = 0
+			p.YieldCost = 0
 		}
 		if r.done || l.c.faults != nil || !e.prog.Pass(&p) {
 			break
@@ -352,7 +352,7 @@ func (c *Context) strayedToRing(tag int32) *fault.Fault {
 func (l *line) stray(k *coll) *fault.Fault {
 	came, seq := -1, uint32(0)
 	if l.c.e.table.ArrivedLen() > 0 {
-		if a := l.c.e.table.Peek(l.c.keys[wire.PlaneColl].With(match.Any, k.tag)); a != nil {
+		if a := l.c.e.table.Peek(l.c.keys[wire.TrafficColl].With(match.Any, k.tag)); a != nil {
 			came = int(a.Key.Source())
 		}
 	}

@@ -106,7 +106,7 @@ func (mt *matching) findSent(p *Peer, env *envelope) *arrival {
 
 // dropTag throws away what has arrived for a collective that failed.
 func (mt *matching) dropTag(c *Context, tag int32) {
-	for _, pl := range [...]wire.Plane{wire.PlaneColl, wire.PlaneCollLocal} {
+	for _, pl := range [...]wire.TrafficClass{wire.TrafficColl, wire.TrafficCollLocal} {
 		key := c.keys[pl].With(match.Any, tag)
 		for a := mt.table.Peek(key); a != nil; a = mt.table.Peek(key) {
 			mt.table.Take(a)

@@ -34,7 +34,7 @@ type MeetArgs struct {
 	// Context is what member 0 tells. Serial 0: it gives up, because of Undone; 0: for another
 	// reason.
 	Context wire.ContextID
-	Undone  fault.Undone
+	Undone  fault.Rollback
 	// Block is the place of a block that member 0 offers (Offer), 0: none. Meet
 	// stores there what it told.
 	Block uint32
@@ -56,7 +56,7 @@ func (e *Engine) Meet(a *MeetArgs) (wire.ContextID, *fault.Fault) {
 	text := meetText(a)
 	c, err := e.meetContext(a, text)
 	if err != nil {
-		return wire.ContextID{}, &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+		return wire.ContextID{}, &fault.Fault{Class: fault.Reported, Peer: -1, Err: err}
 	}
 	if c.Rank == 0 {
 		if a.Far {
@@ -72,7 +72,7 @@ func (e *Engine) Meet(a *MeetArgs) (wire.ContextID, *fault.Fault) {
 }
 
 // gaveUp is the fault of a meeting that member 0 has given up.
-func gaveUp(why fault.Undone) *fault.Fault {
+func gaveUp(why fault.Rollback) *fault.Fault {
 	if why != 0 {
 		return &fault.Fault{Class: fault.RolledBack, Peer: -1, Err: why}
 	}
@@ -124,7 +124,7 @@ func (e *Engine) meetTell(c *Context, op fault.Call, text []byte) {
 		if f != nil {
 			continue
 		}
-		a := SendArgs{Op: op, Buf: buffer.Of(text), Dest: s.rank(), Plane: wire.PlaneMeet}
+		a := SendArgs{Op: op, Buf: buffer.Of(text), Dest: s.rank(), Plane: wire.TrafficCommCreate}
 		if e.sendNow(c, p, &a) {
 			continue
 		}
@@ -150,7 +150,7 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 		most += wire.HostsBytes(min(a.Members.Len(), MaxHostRuns))
 	}
 	got := make([]byte, most)
-	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneMeet, User: a.User}, nil)
+	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.TrafficCommCreate, User: a.User}, nil)
 	if t := c.faults; t != nil && t.failed > 0 {
 		e.cancelRecv(r, c.lastDeath())
 	}
@@ -169,7 +169,7 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 	case n < int64(len(text)) || !a.Far && n > int64(len(text)) || !bytes.Equal(got[meetHead:len(text)], text[meetHead:]):
 		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
-		f = gaveUp(fault.Undone(binary.LittleEndian.Uint32(got[meetBlock:])))
+		f = gaveUp(fault.Rollback(binary.LittleEndian.Uint32(got[meetBlock:])))
 	default:
 		a.Block = binary.LittleEndian.Uint32(got[meetBlock:])
 		if a.Far {

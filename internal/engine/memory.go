@@ -86,19 +86,19 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 
 // common makes the memory usable here that the members of a communicator have in
 // common, until leaveCommon. The lock is not held.
-func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Extent, err error) {
-	ranks, handed := c.Members.Len(), s.Handed()
+func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.ArenaRange, err error) {
+	ranks, handed := c.Members.Len(), s.Preallocated()
 	n := collmem.HeapBytes(ranks, handed)
 	x.File = -1
 	if handed {
-		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, collmem.BoardBytes(ranks), s.Held()); err != nil {
+		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, collmem.AreaBytes(ranks), s.HeldArenas()); err != nil {
 			return nil, x, err
 		}
 	}
 	s, err = e.beginSharing()
 	defer e.sharing.RUnlock()
 	if err == nil {
-		mem, err = s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, x)
+		mem, err = s.Attach(transport.SharedKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, x)
 	} else {
 		closeContact(wire.Contact{SameHost: true, Segment: x.File, Bell: -1})
 	}
@@ -109,7 +109,7 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Exte
 }
 
 // given is common of memory that the agent has given to all members, as those of a set.
-func (c *Context) given(set uint32, x wire.Extent) ([]byte, error) {
+func (c *Context) given(set uint32, x wire.ArenaRange) ([]byte, error) {
 	e := c.e
 	x.File = -1
 	s, err := e.beginSharing()
@@ -118,7 +118,7 @@ func (c *Context) given(set uint32, x wire.Extent) ([]byte, error) {
 		return nil, err
 	}
 	ranks := c.Members.Len()
-	mem, err := s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, collmem.HeapBytes(ranks, true), x)
+	mem, err := s.Attach(transport.SharedKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, collmem.HeapBytes(ranks, true), x)
 	if err == nil && !collmem.Claim(mem, c.Rank, set) {
 		s.Leave(mem)
 		err = fmt.Errorf("%v: what was given to rank %d was taken back", c.ID, c.Rank)
@@ -128,9 +128,9 @@ func (c *Context) given(set uint32, x wire.Extent) ([]byte, error) {
 
 // leaveCommon ends the use of memory of common: nothing of this process touches it
 // any more.
-func (e *Engine) leaveCommon(s transport.Sharer, mem []byte, x wire.Extent) {
+func (e *Engine) leaveCommon(s transport.Sharer, mem []byte, x wire.ArenaRange) {
 	s.Leave(mem)
-	if s.Handed() {
+	if s.Preallocated() {
 		e.cfg.Control.LeaveCommon(x) // who has no connection any more holds it until it ends
 	}
 }

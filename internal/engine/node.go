@@ -181,16 +181,16 @@ func (e *Engine) boardSpin(c *Context, b *board, size int64) bool {
 				b.note(e, c, size)
 			}
 			if !e.mu.Contended() {
-				p.Yields, stayed = 0, 0
+				p.YieldCost, stayed = 0, 0
 				continue
 			}
 		}
-		if p.Left == 0 && oversubscribed {
-			if looks := b.LookOn(stayed == p.Yields+1); looks > 0 {
-				stayed, p.Left = p.Yields+1, looks
+		if p.SpinsLeft == 0 && oversubscribed {
+			if looks := b.LookOn(stayed == p.YieldCost+1); looks > 0 {
+				stayed, p.SpinsLeft = p.YieldCost+1, looks
 			}
 		}
-		if p.Left == 0 && b.TellLate(p.Yields > 0) {
+		if p.SpinsLeft == 0 && b.TellLate(p.YieldCost > 0) {
 			b.WakeSleepers()
 		}
 		if c.faults != nil || c.givenUp != nil || !e.prog.Pass(&p) {
@@ -353,7 +353,7 @@ func (e *Engine) boardRest(c *Context, a *CollArgs) *fault.Fault {
 func (e *Engine) stray(k *coll) *fault.Fault {
 	came := -1
 	if e.table.ArrivedLen() > 0 {
-		if a := e.table.Peek(k.ctx.keys[wire.PlaneColl].With(match.Any, k.tag)); a != nil {
+		if a := e.table.Peek(k.ctx.keys[wire.TrafficColl].With(match.Any, k.tag)); a != nil {
 			came = int(a.Key.Source())
 		}
 	}

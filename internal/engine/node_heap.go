@@ -13,10 +13,10 @@ import (
 )
 
 // usedHeaps are heaps and what this process was given for them.
-type usedHeaps map[*shmcoll.Heap]wire.Extent
+type usedHeaps map[*shmcoll.Heap]wire.ArenaRange
 
 // beginHeap begins the first use of a heap by this process, in memory of common.
-func (e *Engine) beginHeap(h *shmcoll.Heap, x wire.Extent) {
+func (e *Engine) beginHeap(h *shmcoll.Heap, x wire.ArenaRange) {
 	if e.heaps == nil {
 		e.heaps = usedHeaps{}
 	}

@@ -72,7 +72,7 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 		r := e.newRequest(reqOther)
 		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, callreg.NoPeer, tag
 		r.hang()
-		r.rests = e.prog.Policy.Packed() // others may have to be started
+		r.rests = e.prog.Policy.HeavilyOversubscribed() // others may have to be started
 		v.req, c.inside = r, r
 		e.addWatch(v)
 		if f = e.waitOne(r); f == nil {
@@ -192,7 +192,7 @@ func (e *Engine) askBoard(c *Context) {
 }
 
 // takeBoard votes for memory that has come, or says that it has not.
-func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err error) {
+func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.ArenaRange, err error) {
 	e := c.e
 	switch {
 	case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
@@ -203,7 +203,7 @@ func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err e
 		e.absent(c)
 	default:
 		b := newBoard(mem, c)
-		b.heap = shmcoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
+		b.heap = shmcoll.NewHeap(mem, c.Members, c.Rank, s.Preallocated())
 		e.beginHeap(b.heap, x)
 		e.keepLent(c, b.heap)
 		e.vote(c, b)
@@ -213,7 +213,7 @@ func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err e
 // UseGiven begins the use of memory that the agent has given to so many members of c, as
 // those of a set: all that it has on this host. Who cannot use it tells the others in its first call. It
 // comes once, before any call on c.
-func (c *Context) UseGiven(set uint32, ranks int, x wire.Extent) {
+func (c *Context) UseGiven(set uint32, ranks int, x wire.ArenaRange) {
 	e := c.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -221,7 +221,7 @@ func (c *Context) UseGiven(set uint32, ranks int, x wire.Extent) {
 		c = c.node.ctx
 	}
 	s := e.sharer()
-	if c.boardState != boardUndecided || c.shareFrom != 0 || !c.mayShare() || c.Members.Len() != ranks || e.closed || s == nil || !s.Handed() {
+	if c.boardState != boardUndecided || c.shareFrom != 0 || !c.mayShare() || c.Members.Len() != ranks || e.closed || s == nil || !s.Preallocated() {
 		return // they ask
 	}
 	c.boardState = boardAsked
@@ -304,7 +304,7 @@ func (e *Engine) absent(c *Context) {
 	e.dropLent(c)
 	for r := range shmcoll.Near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.lossOf(s) == nil {
-			e.control(c.peer(s), c.wireKey(wire.PlaneColl, 0), kindAbsent, 0, 0)
+			e.control(c.peer(s), c.wireKey(wire.TrafficColl, 0), kindAbsent, 0, 0)
 		}
 	}
 }

@@ -23,11 +23,11 @@ type handed struct {
 	held *atomic.Int32 // pieces of memory that are in use
 }
 
-func (h handed) Handed() bool { return true }
+func (h handed) Preallocated() bool { return true }
 
-func (h handed) Common(k transport.CommonKey, n int, x wire.Extent) ([]byte, error) {
+func (h handed) Attach(k transport.SharedKey, n int, x wire.ArenaRange) ([]byte, error) {
 	h.held.Add(1)
-	return h.Transport.Common(k, n, x)
+	return h.Transport.Attach(k, n, x)
 }
 
 func (h handed) Leave(mem []byte) {
@@ -54,15 +54,15 @@ type commonControl struct {
 	given *atomic.Int32
 }
 
-func (c commonControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
+func (c commonControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.ArenaRange, error) {
 	err := c.wait()
 	if err == nil {
 		c.given.Add(1)
 	}
-	return wire.Extent{Arena: 2, Off: 4096, File: -1}, err
+	return wire.ArenaRange{Arena: 2, Off: 4096, File: -1}, err
 }
 
-func (c commonControl) LeaveCommon(x wire.Extent) error {
+func (c commonControl) LeaveCommon(x wire.ArenaRange) error {
 	if x.Arena == 2 && x.Off == 4096 {
 		c.given.Add(-1)
 	}

@@ -59,6 +59,6 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 	if c.faults != nil {
 		c.faults.takeEarly(tag)
 	}
-	e.tell(c, kindCollFail, wire.PlaneColl, tag, 0)
+	e.tell(c, kindCollFail, wire.TrafficColl, tag, 0)
 	e.dropTag(c, tag)
 }

@@ -85,7 +85,7 @@ func (pt *parts) PartInit(c *Context, a *PartArgs) *Partitioned {
 		return p
 	}
 	if !a.Send {
-		pt.partPost(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
+		pt.partPost(p, buffer.Of(p.frame[:]), wire.TrafficPartInit, a.Tag)
 		return p
 	}
 	base, ok := c.partTags.take(uint32(a.Parts))
@@ -97,11 +97,11 @@ func (pt *parts) PartInit(c *Context, a *PartArgs) *Partitioned {
 	binary.LittleEndian.PutUint32(p.frame[0:], uint32(p.parts))
 	binary.LittleEndian.PutUint32(p.frame[4:], uint32(p.base))
 	binary.LittleEndian.PutUint64(p.frame[8:], uint64(p.size))
-	_, p.lost = pt.partSend(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
+	_, p.lost = pt.partSend(p, buffer.Of(p.frame[:]), wire.TrafficPartInit, a.Tag)
 	return p
 }
 
-func (pt *parts) partPost(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) {
+func (pt *parts) partPost(p *Partitioned, b buffer.Buf, pl wire.TrafficClass, tag int32) {
 	r := pt.reqs.newRequest(reqRecv)
 	r.op, r.ctx, r.rank, r.tag, r.buf, r.parent = p.args.Op, p.k.ctx, p.args.Peer, tag, b, &p.k
 	pt.recvs.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
@@ -109,7 +109,7 @@ func (pt *parts) partPost(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32
 
 // partSend sends one message of p. If it has not left at once, partDone will
 // hear of its end.
-func (pt *parts) partSend(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
+func (pt *parts) partSend(p *Partitioned, b buffer.Buf, pl wire.TrafficClass, tag int32) (left bool, f *fault.Fault) {
 	c := p.k.ctx
 	peer, f := c.reach(seat(p.args.Peer))
 	if f != nil {
@@ -168,7 +168,7 @@ func (pt *parts) partPostAll(p *Partitioned) {
 	for i := range p.parts {
 		lo := min(int64(i)*p.size, room)
 		hi := min(lo+p.size, room)
-		pt.partPost(p, p.args.Buf.Part(lo, hi-lo), wire.PlanePart, p.base+i)
+		pt.partPost(p, p.args.Buf.Part(lo, hi-lo), wire.TrafficPart, p.base+i)
 	}
 }
 
@@ -189,7 +189,7 @@ func (pt *parts) PartReady(p *Partitioned, lo, hi int32) (again int32, active bo
 	p.k.pending++
 	for i := lo; i <= hi; i++ {
 		p.marked[i] = true
-		left, f := pt.partSend(p, p.args.Buf.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
+		left, f := pt.partSend(p, p.args.Buf.Part(int64(i)*p.size, p.size), wire.TrafficPart, p.base+i)
 		if left || f != nil {
 			pt.partEnded(p, f)
 		}
@@ -257,7 +257,7 @@ func (pt *parts) partDone(p *Partitioned, r *Request) {
 
 // describes reports whether a message of a partitioned transfer is the
 // sender's description.
-func (r *Request) describes() bool { return r.posted.Key.Plane() == wire.PlanePartInit }
+func (r *Request) describes() bool { return r.posted.Key.Plane() == wire.TrafficPartInit }
 
 // keeps reports whether r, a message of p, outlives the start that is given
 // up.

@@ -49,7 +49,7 @@ type Peer struct {
 	other     *link
 	otherSlot transport.Slot
 
-	credit        credit.Pair
+	credit        credit.Account
 	announcements list.List[arrival] // that nobody has received
 	tight         bool               // in flow.tight
 	filledBy      wire.ContextID     // who has most of these, once it was told that it gets no more
@@ -140,7 +140,7 @@ func (nt *network) connect(p *Peer) {
 	go func() {
 		var r retry.Retry
 		for !nt.connected(p, &r) {
-			time.Sleep(r.Pause())
+			time.Sleep(r.NextPause())
 		}
 	}()
 }
@@ -161,7 +161,7 @@ func (nt *network) connected(p *Peer, r *retry.Retry) bool {
 	}
 	switch {
 	case err == nil || p.dying && p.link != nil:
-	case !p.dying && (errors.Is(err, errAnswering) || r.Worth(err)):
+	case !p.dying && (errors.Is(err, errAnswering) || r.Allows(err)):
 		return false
 	case p.link == nil:
 		nt.up.linkDown(p, err)
@@ -216,7 +216,7 @@ var errAnswering = errors.New("transfers from the peer go on")
 // neither if l may do a little later, and if it was not l that failed.
 func (nt *network) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	for _, no := range [...]error{transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
-		if errors.Is(err, no) || retry.Files(err) {
+		if errors.Is(err, no) || retry.OutOfFiles(err) {
 			return false, false
 		}
 	}
@@ -419,14 +419,14 @@ func (p *Peer) unreachable() *fault.Fault {
 func (p *Peer) stalls() { p.slow = p.full || p.stalled.first != nil }
 
 // tell sends a frame to every living member.
-func (nt *network) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
+func (nt *network) tell(c *Context, k kind, pl wire.TrafficClass, tag int32, aux uint32) {
 	for s := range c.seats {
 		if c.lossOf(s) != nil {
 			continue
 		}
 		on := pl
-		if pl == wire.PlaneColl && s.local() {
-			on = wire.PlaneCollLocal
+		if pl == wire.TrafficColl && s.local() {
+			on = wire.TrafficCollLocal
 		}
 		nt.control(c.peer(s), c.wireKey(on, tag), k, 0, aux)
 	}

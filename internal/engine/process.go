@@ -35,8 +35,8 @@ type Control interface {
 	// which the caller needs no file; it owns that of another. It may block, and is
 	// called where a transport wants it. Who does not touch the memory any more
 	// says LeaveCommon, which returns at once.
-	Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error)
-	LeaveCommon(x wire.Extent) error
+	Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.ArenaRange, error)
+	LeaveCommon(x wire.ArenaRange) error
 }
 
 // Config describes one process. All fields but the optional ones are needed.
@@ -65,7 +65,7 @@ type Config struct {
 	// Blocked is called by a goroutine that finds the engine locked; optional.
 	Blocked func()
 	// Book records blocking calls for the roll call, and counts messages; optional.
-	Book *callreg.Book
+	Book *callreg.Registry
 }
 
 // DefaultCredit is how many unexpected eager bytes of a pair of processes there
@@ -78,7 +78,7 @@ type process struct {
 	cfg    Config // immutable
 	mu     *wait.Gate
 	closed bool
-	tally  *callreg.Tally
+	tally  *callreg.Counters
 	prog   progress.Machine
 }
 

@@ -216,7 +216,7 @@ func (ps *process) tryLock(end time.Time) bool {
 // tellFull says whose messages have filled this process.
 func (e *Engine) tellFull(b *strings.Builder) {
 	for _, p := range e.tight {
-		if p.state == peerDown || !p.credit.Tight() {
+		if p.state == peerDown || !p.credit.AnyFull() {
 			continue
 		}
 		held := int64(0)

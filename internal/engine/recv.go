@@ -22,7 +22,7 @@ type RecvArgs struct {
 	Buf    buffer.Buf
 	Source int32 // rank in the remote group, or match.Any
 	Tag    int32 // or match.Any
-	Plane  wire.Plane
+	Plane  wire.TrafficClass
 	Value  bool            // wants an encoded Go value
 	User   context.Context // may be nil
 }
@@ -37,7 +37,7 @@ type receives struct {
 	comms   *communicators
 	up      interface {
 		// postFault is what stands against posting a receive.
-		postFault(r *Request, pl wire.Plane) *fault.Fault
+		postFault(r *Request, pl wire.TrafficClass) *fault.Fault
 	}
 }
 

@@ -51,9 +51,9 @@ func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) 
 	}
 	c.peers = c.peers[:members.Len()]
 	for pl := range c.keys {
-		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
+		c.keys[pl] = match.NewKey(id, wire.TrafficClass(pl), 0, 0)
 	}
-	c.mine = c.keys[wire.PlaneP2P].With(c.rank32, 0)
+	c.mine = c.keys[wire.TrafficP2P].With(c.rank32, 0)
 	return c, nil
 }
 

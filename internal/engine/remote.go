@@ -197,7 +197,7 @@ func (rf *remoteFrames) passFrame(p *Peer, b []byte) (n int, st transport.Status
 		if most := int(p.link.piece); k > most {
 			k, flags = most, flagMore
 		}
-		rf.net.head = header(match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindFrame, flags, 0)
+		rf.net.head = header(match.NewKey(wire.ContextID{}, wire.TrafficRMA, 0, 0), kindFrame, flags, 0)
 		st = p.link.Send(p.slot, &rf.net.head, b[n:n+k], 0)
 		if st != transport.Sent && st != transport.Queued {
 			return n, st
@@ -294,7 +294,7 @@ func (e *Engine) WakeProcess(p wire.ProcID) {
 		}
 		return
 	}
-	e.control(q, match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindCredit, 0, 0)
+	e.control(q, match.NewKey(wire.ContextID{}, wire.TrafficRMA, 0, 0), kindCredit, 0, 0)
 }
 
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.

@@ -33,7 +33,7 @@ func Calls(e *Engine) []callreg.Entry {
 				continue
 			}
 			p, inLine := w.Ctx.holds(holder{rank, inLine})
-			book.Hold(w.req.waiter.slot, p, inLine)
+			book.SetHolder(w.req.waiter.slot, p, inLine)
 		}
 		e.mu.Unlock()
 		if unknown == 0 {
@@ -42,7 +42,7 @@ func Calls(e *Engine) []callreg.Entry {
 		time.Sleep(queuesPause)
 	}
 	others := insteads(e)
-	return book.Calls(func(slot int, en *callreg.Entry) { en.Instead = others[slot] })
+	return book.Calls(func(slot int, en *callreg.Entry) { en.Unmatched = others[slot] })
 }
 
 // insteads says what is there that does not match the receives and probes in which
@@ -75,7 +75,7 @@ func Unreceived(e *Engine) (lines []string) {
 	}
 	list, _ := tallies(func(yield func(lot, int64) bool) {
 		for a := range e.table.Walk {
-			if a.Key.Plane() == wire.PlaneP2P && !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes()) {
+			if a.Key.Plane() == wire.TrafficP2P && !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes()) {
 				return
 			}
 		}

@@ -82,8 +82,8 @@ type Request struct {
 	next   *Request
 	prev   *Request // in a sendQueue
 
-	atPeer list.Tie[Request] // in Peer.ops
-	atCtx  list.Tie[Request] // in Context.ops, anys or from
+	atPeer list.Link[Request] // in Peer.ops
+	atCtx  list.Link[Request] // in Context.ops, anys or from
 }
 
 // Status is what a completed operation tells.
@@ -235,8 +235,8 @@ func (rq *requests) complete(r *Request) {
 		rq.process.tally.Received++
 		rq.process.tally.ReceivedBytes += uint64(r.status.Bytes)
 	}
-	r.atPeer.Drop()
-	r.atCtx.Drop()
+	r.atPeer.Remove()
+	r.atCtx.Remove()
 	if rq.freeing != 0 && r.parent == nil {
 		rq.up.opEnded(r.ctx)
 	}
@@ -302,9 +302,9 @@ func (r *Request) hang() {
 
 // hangOn puts r on the list of a peer and that of its context, if it is not there.
 func (r *Request) hangOn(p *Peer) {
-	r.atPeer.Drop()
+	r.atPeer.Remove()
 	p.ops.Add(&r.atPeer, r)
-	if !r.atCtx.Hangs() {
+	if !r.atCtx.Linked() {
 		r.hang()
 	}
 }

@@ -14,9 +14,9 @@ func (nt *network) fetchContact(p wire.ProcID) (wire.Contact, error) {
 	var r retry.Retry
 	for {
 		c, err := nt.process.cfg.Control.Contact(p)
-		if err == nil || !r.Worth(err) {
+		if err == nil || !r.Allows(err) {
 			return c, err
 		}
-		time.Sleep(r.Pause())
+		time.Sleep(r.NextPause())
 	}
 }

@@ -14,8 +14,8 @@ import "gompi/internal/base/wire"
 type seat int32
 
 // seatOf gives the seat of the rank that a message or receive on a plane names.
-func seatOf(pl wire.Plane, rank int32) seat {
-	if pl == wire.PlaneCollLocal {
+func seatOf(pl wire.TrafficClass, rank int32) seat {
+	if pl == wire.TrafficCollLocal {
 		return ^seat(rank)
 	}
 	return seat(rank)

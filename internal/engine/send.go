@@ -31,7 +31,7 @@ type SendArgs struct {
 	Buf   buffer.Buf
 	Dest  int32 // rank in the remote group
 	Tag   int32
-	Plane wire.Plane
+	Plane wire.TrafficClass
 	Mode  Mode
 	Value bool            // an encoded Go value
 	User  context.Context // may be nil
@@ -77,7 +77,7 @@ func (sd *sends) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	if sd.net.sendPacked(p, a.Buf, 0) != transport.Sent {
 		return false
 	}
-	p.credit.Returned()
+	p.credit.ClearOwed()
 	p.credit.Spend(cost)
 	sd.process.sent(n)
 	return true
@@ -140,7 +140,7 @@ func (sd *sends) transmitEager(p *Peer, r *Request, cost int32) bool {
 		return false
 	}
 	if r.flags&flagSync == 0 {
-		p.credit.Returned()
+		p.credit.ClearOwed()
 	}
 	p.credit.Spend(cost)
 	r.status.Bytes = r.buf.Bytes()

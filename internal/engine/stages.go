@@ -292,7 +292,7 @@ func (e *Engine) stageFault(c *Context, tag int32, f *fault.Fault) *fault.Fault 
 		f.Err = fmt.Errorf("the part of %s on this host: %w", c.node.msgs.Op, f.Err)
 	}
 	if f.Class != fault.Aborted {
-		e.tell(c, kindCollFail, wire.PlaneColl, tag, culprit(f))
+		e.tell(c, kindCollFail, wire.TrafficColl, tag, culprit(f))
 	}
 	return f
 }

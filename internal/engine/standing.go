@@ -130,7 +130,7 @@ func (c *Context) stepFault() *fault.Fault {
 
 // recvFault is what stands against starting to receive from a rank, which may
 // be Any.
-func (c *Context) recvFault(rank int32, pl wire.Plane) *fault.Fault {
+func (c *Context) recvFault(rank int32, pl wire.TrafficClass) *fault.Fault {
 	if c.faults != nil && c.faults.freed {
 		return c.opFault()
 	}
@@ -140,8 +140,8 @@ func (c *Context) recvFault(rank int32, pl wire.Plane) *fault.Fault {
 // awaitFault is what stands against waiting for a message of a rank. A receive
 // from anybody fails while a failure is unacknowledged: the message it waits
 // for may be the dead one's (the reading of ULFM).
-func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
-	if pl == wire.PlaneFault && !c.e.closed {
+func (c *Context) awaitFault(rank int32, pl wire.TrafficClass) *fault.Fault {
+	if pl == wire.TrafficFault && !c.e.closed {
 		return nil
 	}
 	if f := c.stepFault(); f != nil {

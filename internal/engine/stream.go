@@ -65,7 +65,7 @@ func (sd *sends) feed(p *Peer) int {
 	}
 	r := p.out.first
 	size := min(r.want-r.passed, p.link.piece)
-	sd.net.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
+	sd.net.head = header(match.NewKey(wire.ContextID{}, wire.TrafficP2P, 0, r.mark()), kindPiece, 0, r.wireID())
 	switch sd.net.sendPacked(p, r.buf.Part(r.passed, size), 0) {
 	case transport.Full:
 		sd.net.refused(p)
@@ -105,7 +105,7 @@ func (rv *receives) arrivePiece(p *Peer, env *envelope, data []byte) error {
 		return fmt.Errorf("%w: piece of %d bytes at %d, want at most %d at %d", transport.ErrProtocol, n, env.key.Tag(), r.want-r.passed, r.mark())
 	}
 	if r.want > cachedMax {
-		r.buf.UnpackAround(r.passed, data)
+		r.buf.UnpackStream(r.passed, data)
 	} else {
 		r.buf.Unpack(r.passed, data)
 	}

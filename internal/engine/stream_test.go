@@ -345,7 +345,7 @@ func TestStreamProtocol(t *testing.T) {
 			ns[1].mu.Lock()
 			p := ns[1].peers[ns[0].Self()]
 			send := func(tag int32, k kind, flags uint8, aux uint32, payload []byte) {
-				head := header(ns[1].ctx.wireKey(wire.PlaneP2P, tag), k, flags, aux)
+				head := header(ns[1].ctx.wireKey(wire.TrafficP2P, tag), k, flags, aux)
 				if st := p.link.Send(p.slot, &head, payload, 0); st != transport.Sent {
 					t.Fatal(st)
 				}

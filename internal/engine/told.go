@@ -17,8 +17,8 @@ func Told(e *Engine, id wire.ProcID) (name, text string) {
 	if p == nil || !p.ready() {
 		return "", ""
 	}
-	if t, ok := p.link.Transport.(transport.Teller); ok {
-		text = t.Tell(p.slot)
+	if t, ok := p.link.Transport.(transport.Describer); ok {
+		text = t.Describe(p.slot)
 	}
 	return p.link.caps.Name, text
 }
@@ -29,7 +29,7 @@ func SetWays(e *Engine, w tuning.Table) {
 	defer e.mu.Unlock()
 	for _, l := range e.links {
 		if t, ok := l.Transport.(transport.Tunable); ok {
-			t.SetWays(w)
+			t.SetThresholds(w)
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (ws *waiters) note(w *waiter, h holder) {
 	}
 	if c != nil {
 		en := ws.entry(op, c, rank, tag, size)
-		en.Holder, en.InLine = c.holds(h)
+		en.Holder, en.HolderWaits = c.holds(h)
 		w.slot = ws.process.cfg.Book.Enter(&en)
 	}
 }

@@ -26,7 +26,7 @@ func proc(rank, size int, seconds float64) protocol.StackReport {
 		ProcInfo: protocol.ProcInfo{Proc: wire.ProcID{Job: 7, Serial: uint32(rank + 1)}, Rank: rank, Size: size, PID: 1000 + rank, State: protocol.Joined},
 		Host:     fmt.Sprintf("h%d", rank*2/size), Sets: []uint32{4},
 		Used: protocol.Used{At: time.Hour + time.Duration(seconds*float64(time.Second)), CPU: time.Duration(seconds*250) * time.Millisecond, Memory: 6_000_000,
-			Tally: callreg.Tally{Sent: 10 * n, SentBytes: 1000 * n, Received: 20 * n, ReceivedBytes: 2000 * n, Collectives: 5 * n}},
+			Counters: callreg.Counters{Sent: 10 * n, SentBytes: 1000 * n, Received: 20 * n, ReceivedBytes: 2000 * n, Collectives: 5 * n}},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // able is the wrapper with the capabilities of the transport below. FastBoxes,
 // Oversubscriber, Checker and Collector need none below: their contract allows to do nothing.
-func (t *wrapper) able() transport.Transport {
+func (t *wrapper) withCapabilities() transport.Transport {
 	place, places := t.Transport.(transport.Reserver)
 	share, shares := t.Transport.(transport.Sharer)
 	copies, singly := t.Transport.(transport.SingleCopy)

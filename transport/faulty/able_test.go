@@ -83,13 +83,13 @@ func TestAbilities(t *testing.T) {
 // TestMemoryFaults: memory is refused and accesses fail by plan, the tally counts
 // them, and what fails has not been done whole.
 func TestMemoryFaults(t *testing.T) {
-	hub, tally := inproc.NewHub(), &faulty.Tally{}
+	hub, tally := inproc.NewHub(), &faulty.Counters{}
 	self := wire.ProcID{Job: 1, Serial: 1}
 	below, err := hub.Open(transport.Env{Self: self, Wake: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := faulty.New(below, faulty.Plan{Seed: 1, Refuse: 0.5, Break: 0.5, Tally: tally})
+	tr, err := faulty.New(below, faulty.Plan{Seed: 1, Refuse: 0.5, Break: 0.5, Counters: tally})
 	if err != nil {
 		t.Fatal(err)
 	}

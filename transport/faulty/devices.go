@@ -33,33 +33,33 @@ type DevicePlan struct {
 type Devices struct {
 	plan DevicePlan
 
-	mu    sync.Mutex // held while memory is touched
-	rnd   *rand.Rand
-	by    map[wire.ProcID]*device
-	late  map[*posting]bool // those with a timer
-	tally DeviceTally
+	mu       sync.Mutex // held while memory is touched
+	rnd      *rand.Rand
+	devices  map[wire.ProcID]*device
+	timers   map[*posting]bool // those with a timer
+	counters DeviceCounters
 }
 
 // DeviceTally counts what devices have done.
-type DeviceTally struct{ Puts, Gets, Failed, Withdrawn, Full, Rings atomic.Int64 }
+type DeviceCounters struct{ Puts, Gets, Failed, Withdrawn, Full, Rings atomic.Int64 }
 
 // NewDevices makes devices for the processes of one job.
 func NewDevices(p DevicePlan) *Devices {
 	if p.Latest == 0 {
 		p.Latest = 100 * time.Microsecond
 	}
-	return &Devices{plan: p, rnd: rand.New(rand.NewPCG(p.Seed, 0x646576)), by: map[wire.ProcID]*device{}, late: map[*posting]bool{}}
+	return &Devices{plan: p, rnd: rand.New(rand.NewPCG(p.Seed, 0x646576)), devices: map[wire.ProcID]*device{}, timers: map[*posting]bool{}}
 }
 
 // Tally is what they have done.
-func (x *Devices) Tally() *DeviceTally { return &x.tally }
+func (x *Devices) Counters() *DeviceCounters { return &x.counters }
 
 // Over gives a process a device beside its transport, which carries messages and
 // has none of its other capabilities: no memory is reached in another way.
-func (x *Devices) Over(below transport.Transport, self wire.ProcID, wake func()) transport.Transport {
+func (x *Devices) Wrap(below transport.Transport, self wire.ProcID, wake func()) transport.Transport {
 	d := &device{Transport: below, x: x, self: self, wake: wake, exposed: map[uint64][]byte{}}
 	x.mu.Lock()
-	x.by[self] = d
+	x.devices[self] = d
 	x.mu.Unlock()
 	return d
 }
@@ -69,9 +69,9 @@ func (x *Devices) Hurry() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.plan.Latest = 0
-	for o := range x.late {
+	for o := range x.timers {
 		if o.timer.Stop() {
-			o.later()
+			o.schedule()
 		}
 	}
 }
@@ -92,7 +92,7 @@ type device struct {
 
 type deviceEvent struct {
 	transport.Event
-	of *poster
+	poster *poster
 }
 
 // keyBytes is the length of a key: it says nothing to others, and is not what
@@ -147,7 +147,7 @@ func (d *device) Poll(ev []transport.Event) int {
 	defer d.x.mu.Unlock()
 	k := 0
 	for k < len(d.events) && n < len(ev) {
-		if e := &d.events[k]; !e.of.closed {
+		if e := &d.events[k]; !e.poster.closed {
 			ev[n] = e.Event
 			n++
 		}
@@ -181,7 +181,7 @@ func (d *device) Close() error {
 	d.x.mu.Lock()
 	d.closed = true
 	d.exposed, d.events = nil, nil
-	delete(d.x.by, d.self)
+	delete(d.x.devices, d.self)
 	d.x.mu.Unlock()
 	return d.Transport.Close()
 }
@@ -210,7 +210,7 @@ type posting struct {
 }
 
 // heldMost is how many operations a poster keeps back at most.
-const heldMost = 3
+const maxHeldPosts = 3
 
 // Put implements transport.Poster.
 func (p *poster) Put(src, key []byte, off int64, tok transport.Token) transport.Status {
@@ -232,7 +232,7 @@ func (p *poster) post(o *posting, key []byte) (st transport.Status) {
 	case p.closed || p.d.closed:
 		return transport.Broken
 	case len(p.open) > 0 && x.rnd.Float64() < x.plan.Full:
-		x.tally.Full.Add(1)
+		x.counters.Full.Add(1)
 		return transport.Full
 	}
 	var err error
@@ -241,12 +241,12 @@ func (p *poster) post(o *posting, key []byte) (st transport.Status) {
 	}
 	st = transport.Queued
 	if o.get {
-		x.tally.Gets.Add(1)
-	} else if x.tally.Puts.Add(1); x.rnd.IntN(3) == 0 {
+		x.counters.Gets.Add(1)
+	} else if x.counters.Puts.Add(1); x.rnd.IntN(3) == 0 {
 		o.data, o.mem, st = append([]byte(nil), o.mem...), nil, transport.Sent
 	}
 	p.open[o.tok] = o
-	if p.held = append(p.held, o); len(p.held) > x.rnd.IntN(heldMost+1) {
+	if p.held = append(p.held, o); len(p.held) > x.rnd.IntN(maxHeldPosts+1) {
 		p.begin()
 	}
 	return st
@@ -256,20 +256,20 @@ func (p *poster) post(o *posting, key []byte) (st transport.Status) {
 func (p *poster) Ring() {
 	p.d.x.mu.Lock()
 	defer p.d.x.mu.Unlock()
-	p.d.x.tally.Rings.Add(1)
+	p.d.x.counters.Rings.Add(1)
 	p.begin()
 }
 
 func (p *poster) begin() {
 	for _, o := range p.held {
-		o.later()
+		o.schedule()
 	}
 	p.held = p.held[:0]
 }
 
 // later has the next step of an operation done some time.
-func (o *posting) later() {
-	o.p.d.x.late[o] = true
+func (o *posting) schedule() {
+	o.p.d.x.timers[o] = true
 	o.timer = time.AfterFunc(o.p.d.x.rndTime(), o.step)
 }
 
@@ -282,20 +282,20 @@ func (o *posting) step() {
 	x := o.p.d.x
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.late, o)
+	delete(x.timers, o)
 	if o.p.closed || o.p.d.closed || o.p.open[o.tok] != o {
 		return
 	}
 	if !o.get && o.data == nil && o.mem != nil {
 		o.data, o.mem = append([]byte(nil), o.mem...), nil
 		if x.rnd.IntN(2) == 0 {
-			o.p.tell(transport.Event{Kind: transport.EvLocal, Token: o.tok})
+			o.p.emit(transport.Event{Kind: transport.EvLocal, Token: o.tok})
 		}
-		o.later()
+		o.schedule()
 		return
 	}
 	delete(o.p.open, o.tok)
-	o.p.tell(transport.Event{Kind: transport.EvRemote, Token: o.tok, Err: o.move()})
+	o.p.emit(transport.Event{Kind: transport.EvRemote, Token: o.tok, Err: o.move()})
 }
 
 // move moves the bytes.
@@ -308,7 +308,7 @@ func (o *posting) move() error {
 	if here == nil {
 		return transport.ErrCancelled
 	}
-	to := x.by[o.p.to]
+	to := x.devices[o.p.to]
 	if to == nil || to.closed {
 		return transport.ErrPeerGone
 	}
@@ -322,7 +322,7 @@ func (o *posting) move() error {
 	there = there[o.off:][:o.n]
 	var err error
 	if x.rnd.Float64() < x.plan.Fail {
-		x.tally.Failed.Add(1)
+		x.counters.Failed.Add(1)
 		err = errInjected
 		here, there = here[:o.n/2], there[:o.n/2]
 	}
@@ -335,7 +335,7 @@ func (o *posting) move() error {
 }
 
 // tell has Poll return an event.
-func (p *poster) tell(ev transport.Event) {
+func (p *poster) emit(ev transport.Event) {
 	p.d.events = append(p.d.events, deviceEvent{ev, p})
 	if p.d.armed {
 		p.d.wake()
@@ -347,7 +347,7 @@ func (p *poster) Withdraw(tok transport.Token) {
 	p.d.x.mu.Lock()
 	defer p.d.x.mu.Unlock()
 	if o := p.open[tok]; o != nil && o.mem != nil {
-		p.d.x.tally.Withdrawn.Add(1)
+		p.d.x.counters.Withdrawn.Add(1)
 		o.mem = nil
 	}
 }
@@ -359,7 +359,7 @@ func (p *poster) Close() {
 	p.closed = true
 	for _, o := range p.open {
 		if o.timer != nil && o.timer.Stop() {
-			delete(p.d.x.late, o)
+			delete(p.d.x.timers, o)
 		}
 	}
 	clear(p.open)

@@ -42,12 +42,12 @@ type Plan struct {
 	// fails, after a part of it was made. Delay holds accesses up, too.
 	Break float64
 	// Tally counts, if it is not nil. Wrappers may share one.
-	Tally *Tally
+	Counters *Counters
 }
 
 // Tally counts what an owner has used of the optional capabilities, and what
 // was made to fail there. A message that a FastBox held back counts each time.
-type Tally struct {
+type Counters struct {
 	Taken, Reserved, Shared, Joined, Reached, Read, Written atomic.Int64
 
 	HeldBack, Full, Refused, Broken atomic.Int64
@@ -76,15 +76,15 @@ func (p *Plan) validate() error {
 	if p.DelayPolls == 0 {
 		p.DelayPolls = 8
 	}
-	if p.Tally == nil {
-		p.Tally = &Tally{}
+	if p.Counters == nil {
+		p.Counters = &Counters{}
 	}
 	return nil
 }
 
 // heldMax is how many events may be held before the transport below is left
 // alone, so that its own flow control is felt.
-const heldMax = 256
+const maxHeld = 256
 
 // wrapper is the part of it that every transport has, with the same rules about
 // who may call what. Poll, FastBox and Reserve decide by rnd; what any goroutine may
@@ -142,7 +142,7 @@ func New(below transport.Transport, p Plan) (transport.Transport, error) {
 		rnd:       rand.New(rand.NewPCG(p.Seed, 0x666175)),
 		dice:      dice{rnd: rand.New(rand.NewPCG(p.Seed, 0x6d656d))},
 		below:     make([]transport.Event, 32),
-	}).able(), nil
+	}).withCapabilities(), nil
 }
 
 // chance decides with a probability.
@@ -174,7 +174,7 @@ func (t *wrapper) Send(s transport.Slot, h *wire.Header, p []byte, tok transport
 	if t.refuses(l) {
 		return transport.Full
 	}
-	return l.told(t.Transport.Send(s, h, p, tok))
+	return l.noteStatus(t.Transport.Send(s, h, p, tok))
 }
 
 // refuses decides whether a message is refused for no reason.
@@ -182,10 +182,10 @@ func (t *wrapper) refuses(l *slot) bool {
 	if l.down || t.armed && t.plan.Wake == nil || !t.chance(t.plan.Full) {
 		return false
 	}
-	t.plan.Tally.Full.Add(1)
+	t.plan.Counters.Full.Add(1)
 	l.full = true
 	if l.writable == 0 {
-		l.writable = t.later()
+		l.writable = t.laterPoll()
 	}
 	if t.armed {
 		t.plan.Wake()
@@ -194,7 +194,7 @@ func (t *wrapper) refuses(l *slot) bool {
 }
 
 // told notes the answer of the transport below.
-func (l *slot) told(st transport.Status) transport.Status {
+func (l *slot) noteStatus(st transport.Status) transport.Status {
 	if st == transport.Full {
 		l.full, l.fullBelow = true, true
 	}
@@ -202,14 +202,14 @@ func (l *slot) told(st transport.Status) transport.Status {
 }
 
 // later is the number of a Poll to come.
-func (t *wrapper) later() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
+func (t *wrapper) laterPoll() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
 
 // Poll implements transport.Transport.
 func (t *wrapper) Poll(ev []transport.Event) int {
 	t.turn++
 	t.free = append(t.free, t.used...)
 	t.used = t.used[:0]
-	if t.held < heldMax {
+	if t.held < maxHeld {
 		k := t.Transport.Poll(t.below)
 		for i := range t.below[:k] {
 			t.hold(&t.below[i])
@@ -241,7 +241,7 @@ func (t *wrapper) hold(e *transport.Event) {
 	}
 	due := t.turn
 	if t.chance(t.plan.Delay) {
-		due = t.later()
+		due = t.laterPoll()
 	}
 	h := heldEvent{*e, due}
 	if e.Kind == transport.EvRecv {

@@ -44,13 +44,13 @@ func (t *wrapper) errRefused(what string) error {
 	if !t.dice.chance(t.plan.Refuse) {
 		return nil
 	}
-	t.plan.Tally.Refused.Add(1)
+	t.plan.Counters.Refused.Add(1)
 	return fmt.Errorf("%w: %s", transport.ErrUnavailable, what)
 }
 
 // sharer is the transport.Sharer below.
 type sharer struct {
-	share transport.Sharer
+	below transport.Sharer
 	t     *wrapper
 }
 
@@ -59,99 +59,99 @@ func (s sharer) Share(n int) (mem []byte, place uint64, err error) {
 	if err := s.t.errRefused("no memory to share"); err != nil {
 		return nil, 0, err
 	}
-	if mem, place, err = s.share.Share(n); err == nil {
-		s.t.plan.Tally.Shared.Add(1)
+	if mem, place, err = s.below.Share(n); err == nil {
+		s.t.plan.Counters.Shared.Add(1)
 	}
 	return mem, place, err
 }
 
 // Unshare implements transport.Sharer.
-func (s sharer) Unshare(mem []byte, place uint64) { s.share.Unshare(mem, place) }
+func (s sharer) Unshare(mem []byte, place uint64) { s.below.Unshare(mem, place) }
 
 // Join implements transport.Sharer. The contact's descriptors go down in every
 // case: what was joined and is refused is left again.
 func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error) {
-	if mem, err = s.share.Join(c, place, n); err != nil {
+	if mem, err = s.below.Join(c, place, n); err != nil {
 		return nil, err
 	}
 	if err := s.t.errRefused("shared memory cannot be mapped"); err != nil {
-		s.share.Leave(mem)
+		s.below.Leave(mem)
 		return nil, err
 	}
-	s.t.plan.Tally.Joined.Add(1)
+	s.t.plan.Counters.Joined.Add(1)
 	return mem, nil
 }
 
 // Common implements transport.Sharer.
-func (s sharer) Common(k transport.CommonKey, n int, x wire.Extent) (mem []byte, err error) {
-	if mem, err = s.share.Common(k, n, x); err != nil {
+func (s sharer) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []byte, err error) {
+	if mem, err = s.below.Attach(k, n, x); err != nil {
 		return nil, err
 	}
 	if err := s.t.errRefused("common memory cannot be mapped"); err != nil {
-		s.share.Leave(mem)
+		s.below.Leave(mem)
 		return nil, err
 	}
-	s.t.plan.Tally.Joined.Add(1)
+	s.t.plan.Counters.Joined.Add(1)
 	return mem, nil
 }
 
 // Handed implements transport.Sharer.
-func (s sharer) Handed() bool { return s.share.Handed() }
+func (s sharer) Preallocated() bool { return s.below.Preallocated() }
 
 // Held implements transport.Sharer.
-func (s sharer) Held() uint64 { return s.share.Held() }
+func (s sharer) HeldArenas() uint64 { return s.below.HeldArenas() }
 
 // Populate implements transport.Sharer.
 func (s sharer) Populate(mem []byte) error {
 	if err := s.t.errRefused("common memory gets no pages"); err != nil {
 		return err
 	}
-	return s.share.Populate(mem)
+	return s.below.Populate(mem)
 }
 
 // Bell implements transport.Sharer.
-func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.share.Bell(c) }
+func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.below.Bell(c) }
 
 // BellName implements transport.Sharer.
-func (s sharer) BellName() [2]uint64 { return s.share.BellName() }
+func (s sharer) BellName() [2]uint64 { return s.below.BellName() }
 
 // NamedBell implements transport.Sharer.
 func (s sharer) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error) {
 	if err := s.t.errRefused("no bell by its name"); err != nil {
 		return nil, err
 	}
-	return s.share.NamedBell(p, name)
+	return s.below.NamedBell(p, name)
 }
 
 // Leave implements transport.Sharer.
-func (s sharer) Leave(mem []byte) { s.share.Leave(mem) }
+func (s sharer) Leave(mem []byte) { s.below.Leave(mem) }
 
 // singleCopy is the transport.SingleCopy below.
 type singleCopy struct {
-	copies transport.SingleCopy
-	t      *wrapper
+	below transport.SingleCopy
+	t     *wrapper
 }
 
 // Register implements transport.SingleCopy.
-func (x singleCopy) Register(buf []byte) (key uint64) { return x.copies.Register(buf) }
+func (x singleCopy) Register(buf []byte) (key uint64) { return x.below.Register(buf) }
 
 // Unregister implements transport.SingleCopy.
-func (x singleCopy) Unregister(key uint64) { x.copies.Unregister(key) }
+func (x singleCopy) Unregister(key uint64) { x.below.Unregister(key) }
 
 // Proof implements transport.SingleCopy.
-func (x singleCopy) Proof() (key, value uint64) { return x.copies.Proof() }
+func (x singleCopy) Proof() (key, value uint64) { return x.below.Proof() }
 
 // Reach implements transport.SingleCopy. Memory that the plan makes fail is not
 // transport.Direct: whoever has it before his eyes asks nobody.
 func (x singleCopy) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
-	below, err := x.copies.Reach(c, key, value)
+	below, err := x.below.Reach(c, key, value)
 	if err == nil {
 		err = x.t.errRefused("memory cannot be accessed")
 	}
 	if err != nil {
 		return nil, err
 	}
-	x.t.plan.Tally.Reached.Add(1)
+	x.t.plan.Counters.Reached.Add(1)
 	m := memory{below, x.t, below.Writable() && x.t.errRefused("memory cannot be written") == nil}
 	if d, ok := below.(transport.Direct); ok && x.t.plan.Break == 0 && x.t.plan.Delay == 0 {
 		return direct{m, d}, nil
@@ -186,13 +186,13 @@ func (m memory) fails() bool {
 	if !d.chance(p.Break) {
 		return false
 	}
-	p.Tally.Broken.Add(1)
+	p.Counters.Broken.Add(1)
 	return true
 }
 
 // Read implements transport.Memory.
 func (m memory) Read(dst []byte, key uint64, off int64) error {
-	m.t.plan.Tally.Read.Add(1)
+	m.t.plan.Counters.Read.Add(1)
 	if m.fails() {
 		return errors.Join(m.Memory.Read(dst[:len(dst)/2], key, off), errInjected)
 	}
@@ -201,7 +201,7 @@ func (m memory) Read(dst []byte, key uint64, off int64) error {
 
 // Write implements transport.Memory.
 func (m memory) Write(src []byte, key uint64, off int64) error {
-	m.t.plan.Tally.Written.Add(1)
+	m.t.plan.Counters.Written.Add(1)
 	if m.fails() {
 		return errors.Join(m.Memory.Write(src[:len(src)/2], key, off), errInjected)
 	}
@@ -210,7 +210,7 @@ func (m memory) Write(src []byte, key uint64, off int64) error {
 
 // ReadRuns implements transport.Memory.
 func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
-	m.t.plan.Tally.Read.Add(1)
+	m.t.plan.Counters.Read.Add(1)
 	if m.fails() {
 		return errors.Join(m.Memory.ReadRuns(runs[:len(runs)/2], key), errInjected)
 	}
@@ -219,7 +219,7 @@ func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
 
 // WriteRuns implements transport.Memory.
 func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
-	m.t.plan.Tally.Written.Add(1)
+	m.t.plan.Counters.Written.Add(1)
 	if m.fails() {
 		return errors.Join(m.Memory.WriteRuns(runs[:len(runs)/2], key), errInjected)
 	}

@@ -50,7 +50,7 @@ func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
 		t.held--
 	} else {
 		if t.chance(t.plan.Delay) {
-			t.plan.Tally.HeldBack.Add(1)
+			t.plan.Counters.HeldBack.Add(1)
 			return nil, false
 		}
 		p, ok := x.below.Take(h, turns)
@@ -60,13 +60,13 @@ func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
 		x.taken = append(x.taken[:0], p...)
 		t.mayFail(x.slot, l)
 	}
-	t.plan.Tally.Taken.Add(1)
+	t.plan.Counters.Taken.Add(1)
 	return x.taken, true
 }
 
 // reserver is the transport.Reserver below.
 type reserver struct {
-	place transport.Reserver
+	below transport.Reserver
 	t     *wrapper
 }
 
@@ -76,12 +76,12 @@ func (r reserver) Reserve(s transport.Slot, n int) ([]byte, transport.Status) {
 	if r.t.refuses(l) {
 		return nil, transport.Full
 	}
-	mem, st := r.place.Reserve(s, n)
+	mem, st := r.below.Reserve(s, n)
 	if st == transport.Sent {
-		r.t.plan.Tally.Reserved.Add(1)
+		r.t.plan.Counters.Reserved.Add(1)
 	}
-	return mem, l.told(st)
+	return mem, l.noteStatus(st)
 }
 
 // Commit implements transport.Reserver.
-func (r reserver) Commit(s transport.Slot, h *wire.Header, p []byte) { r.place.Commit(s, h, p) }
+func (r reserver) Commit(s transport.Slot, h *wire.Header, p []byte) { r.below.Commit(s, h, p) }

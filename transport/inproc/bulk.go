@@ -13,7 +13,7 @@ import (
 
 // piece is how much one Poll copies, and the longest time that a transfer's
 // lock is held: some 15 us.
-const piece = 128 << 10
+const chunkBytes = 128 << 10
 
 // The descriptor of an offer:
 //
@@ -47,7 +47,7 @@ type offer struct {
 }
 
 // book is the offers of one end to its peer, by id.
-type book struct {
+type offerTable struct {
 	mu     sync.Mutex
 	offers map[uint64]*offer
 	nextID uint64
@@ -56,7 +56,7 @@ type book struct {
 // transfer is an accepted offer at its receiver.
 type transfer struct {
 	o    *offer
-	at   *end // the receiver's
+	end  *end // the receiver's
 	dst  []byte
 	tok  transport.Token
 	done int
@@ -74,7 +74,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	}
 	o := t.newOffer()
 	o.buf, o.tok = buf, tok
-	b := &e.book
+	b := &e.offers
 	b.mu.Lock()
 	if b.offers == nil {
 		b.offers = make(map[uint64]*offer)
@@ -106,7 +106,7 @@ func (t *Transport) newOffer() *offer {
 }
 
 // take finds the offer that desc names and marks it as taken.
-func (b *book) take(desc []byte) (*offer, error) {
+func (b *offerTable) take(desc []byte) (*offer, error) {
 	if len(desc) != descBytes || binary.LittleEndian.Uint32(desc) != descMagic {
 		return nil, transport.ErrProtocol
 	}
@@ -132,11 +132,11 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	if e.over.Load() {
 		return fmt.Errorf("inproc: accept from %v: %w", e.proc(), transport.ErrPeerGone)
 	}
-	o, err := e.peer.book.take(desc)
+	o, err := e.peer.offers.take(desc)
 	if err != nil {
 		return fmt.Errorf("inproc: accept from %v: descriptor %x: %w", e.proc(), desc, err)
 	}
-	t.transfers = append(t.transfers, transfer{o: o, at: e, dst: buf, tok: tok})
+	t.transfers = append(t.transfers, transfer{o: o, end: e, dst: buf, tok: tok})
 	return nil
 }
 
@@ -162,9 +162,9 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 // with it may be used again.
 func (t *Transport) closeOffer(e *end, i int, again bool) {
 	o := e.open[i]
-	e.book.mu.Lock()
-	delete(e.book.offers, o.id)
-	e.book.mu.Unlock()
+	e.offers.mu.Lock()
+	delete(e.offers.offers, o.id)
+	e.offers.mu.Unlock()
 	if e.named[o.tok] == o {
 		delete(e.named, o.tok)
 	}
@@ -217,42 +217,42 @@ func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 }
 
 // copyPiece moves the next piece and reports whether the transfer has ended.
-func (x *transfer) copyPiece() (ended bool) {
+func (x *transfer) copyChunk() (ended bool) {
 	o := x.o
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.state.Load() != stateTaken {
-		x.err = x.at.why
+		x.err = x.end.why
 		return true
 	}
 	total := min(len(x.dst), len(o.buf))
-	k := min(piece, total-x.done)
+	k := min(chunkBytes, total-x.done)
 	copy(x.dst[x.done:x.done+k], o.buf[x.done:])
 	if x.done += k; x.done < total {
 		return false
 	}
-	x.tell()
+	x.complete()
 	return true
 }
 
 // giveUp ends a transfer before its time.
 func (x *transfer) giveUp() {
-	x.err = x.at.why
+	x.err = x.end.why
 	x.o.mu.Lock()
 	defer x.o.mu.Unlock()
 	if x.o.state.Load() == stateTaken {
-		x.tell()
+		x.complete()
 	}
 }
 
 // tell gives the sender the result. The caller holds the offer's lock and
 // does not touch the offer afterwards.
-func (x *transfer) tell() {
+func (x *transfer) complete() {
 	x.o.bytes, x.o.err = int64(x.done), x.err
 	x.o.state.Store(stateEnded)
-	x.at.peer.done.push(x.o)
-	x.at.peer.ended.Add(1)
-	x.at.peer.ring()
+	x.end.peer.done.push(x.o)
+	x.end.peer.ended.Add(1)
+	x.end.peer.ring()
 }
 
 // doneList is the offers of one end that its peer has finished: there may be
@@ -282,9 +282,9 @@ func (l *doneList) pop() *offer {
 
 // pollTransfers copies one piece of one transfer; ev has room for one event.
 func (t *Transport) pollTransfers(ev []transport.Event) int {
-	t.turn++
-	i := t.turn % len(t.transfers)
-	if !t.transfers[i].copyPiece() {
+	t.nextTransfer++
+	i := t.nextTransfer % len(t.transfers)
+	if !t.transfers[i].copyChunk() {
 		return 0
 	}
 	t.closeTransfer(i, &ev[0])
@@ -296,7 +296,7 @@ func (t *Transport) pollTransfers(ev []transport.Event) int {
 func (t *Transport) cutTransfers(e *end, ev []transport.Event) int {
 	n := 0
 	for i := len(t.transfers) - 1; i >= 0 && n < len(ev); i-- {
-		if t.transfers[i].at == e {
+		if t.transfers[i].end == e {
 			t.transfers[i].giveUp()
 			t.closeTransfer(i, &ev[n])
 			n++
@@ -308,7 +308,7 @@ func (t *Transport) cutTransfers(e *end, ev []transport.Event) int {
 // closeTransfer removes transfers[i], which has ended, and says so in ev.
 func (t *Transport) closeTransfer(i int, ev *transport.Event) {
 	x := &t.transfers[i]
-	*ev = transport.Event{Kind: transport.EvBulk, Slot: x.at.slot, Token: x.tok, Bytes: int64(x.done), Err: x.err}
+	*ev = transport.Event{Kind: transport.EvBulk, Slot: x.end.slot, Token: x.tok, Bytes: int64(x.done), Err: x.err}
 	last := len(t.transfers) - 1
 	*x = t.transfers[last]
 	t.transfers[last] = transfer{}

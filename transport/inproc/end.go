@@ -22,7 +22,7 @@ type end struct {
 
 	slot transport.Slot
 	// fresh: made by the peer, and the engine has not heard of it.
-	fresh bool
+	unannounced bool
 	// full: Send has answered Full, and EvWritable has not followed.
 	full bool
 	// touched: payloads of in are in the events of the last Poll.
@@ -30,10 +30,10 @@ type end struct {
 	// down: EvDown has been returned.
 	down bool
 	// deaf: we have cut the pair, nothing of the peer is delivered any more.
-	deaf bool
+	cut bool
 
 	// book holds the offers to the peer; any goroutine.
-	book book
+	offers offerTable
 	// open holds the same offers for the owner, named finds them.
 	open  []*offer
 	named map[transport.Token]*offer

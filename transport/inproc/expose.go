@@ -16,9 +16,9 @@ var _ transport.SingleCopy = (*Transport)(nil)
 func (t *Transport) Register(buf []byte) (key uint64) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	t.hub.places++
-	t.hub.exposed[t.hub.places] = buf
-	return t.hub.places
+	t.hub.lastKey++
+	t.hub.exposed[t.hub.lastKey] = buf
+	return t.hub.lastKey
 }
 
 // Unregister implements transport.SingleCopy.
@@ -49,8 +49,8 @@ func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 
 // memory is what a process of a hub has exposed.
 type memory struct {
-	hub *Hub
-	of  wire.ProcID
+	hub   *Hub
+	owner wire.ProcID
 }
 
 var _ transport.Direct = memory{}
@@ -64,12 +64,12 @@ func (m memory) Bytes(key uint64) []byte {
 
 // part returns n bytes of b, which is exposed behind key. Nothing is where the owner has let
 // go of it, also on its way out when it has been killed.
-func (m memory) part(b []byte, key uint64, off int64, n int) ([]byte, error) {
+func (m memory) slice(b []byte, key uint64, off int64, n int) ([]byte, error) {
 	switch {
-	case b == nil && n > 0 && !m.hub.Has(m.of):
-		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.of, transport.ErrPeerGone)
+	case b == nil && n > 0 && !m.hub.Has(m.owner):
+		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.owner, transport.ErrPeerGone)
 	case b == nil && n > 0:
-		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.of, transport.ErrHidden)
+		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.owner, transport.ErrHidden)
 	case off < 0 || off > int64(len(b)) || n > len(b)-int(off):
 		return nil, fmt.Errorf("inproc: %d bytes at %d + %d, %d are exposed: %w", n, key, off, len(b), transport.ErrProtocol)
 	}
@@ -81,14 +81,14 @@ func (m memory) Writable() bool { return true }
 
 // Read implements transport.Memory.
 func (m memory) Read(dst []byte, key uint64, off int64) error {
-	src, err := m.part(m.Bytes(key), key, off, len(dst))
+	src, err := m.slice(m.Bytes(key), key, off, len(dst))
 	copy(dst, src)
 	return err
 }
 
 // Write implements transport.Memory.
 func (m memory) Write(src []byte, key uint64, off int64) error {
-	dst, err := m.part(m.Bytes(key), key, off, len(src))
+	dst, err := m.slice(m.Bytes(key), key, off, len(src))
 	copy(dst, src)
 	return err
 }
@@ -97,7 +97,7 @@ func (m memory) Write(src []byte, key uint64, off int64) error {
 func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
 	all := m.Bytes(key)
 	for _, r := range runs {
-		src, err := m.part(all, key, r.Off, len(r.Mem))
+		src, err := m.slice(all, key, r.Off, len(r.Mem))
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
 func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
 	all := m.Bytes(key)
 	for _, r := range runs {
-		dst, err := m.part(all, key, r.Off, len(r.Mem))
+		dst, err := m.slice(all, key, r.Off, len(r.Mem))
 		if err != nil {
 			return err
 		}

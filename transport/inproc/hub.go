@@ -18,16 +18,16 @@ type Hub struct {
 	procs map[wire.ProcID]*Transport
 	// shared holds the memory of Share that was not taken back, places counts
 	// all there was.
-	shared  map[shared][]byte
-	places  uint64
-	commons map[commonKey]*common
+	shared  map[shareKey][]byte
+	lastKey uint64
+	blocks  map[sharedKey]*sharedBlock
 	// exposed holds the memory of Register by key, which places counts too.
 	exposed map[uint64][]byte
 }
 
 // NewHub returns a hub without processes.
 func NewHub() *Hub {
-	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte), commons: make(map[commonKey]*common), exposed: make(map[uint64][]byte)}
+	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shareKey][]byte), blocks: make(map[sharedKey]*sharedBlock), exposed: make(map[uint64][]byte)}
 }
 
 // Open starts the process env.Self. It needs env.Wake. It fails if a process
@@ -102,7 +102,7 @@ func (h *Hub) connect(t *Transport, proc wire.ProcID) (*end, error) {
 	if peer == t {
 		e.in, e.peer = there, e
 	} else {
-		e.peer = &end{owner: peer, peer: e, in: there, out: back, slot: noSlot, fresh: true}
+		e.peer = &end{owner: peer, peer: e, in: there, out: back, slot: noSlot, unannounced: true}
 		peer.ends[t.env.Self] = e.peer
 		e.peer.ring()
 	}

@@ -101,7 +101,7 @@ func FuzzDescriptor(f *testing.F) {
 	f.Add([]byte("\x69\x6e\x70\x31\x02\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, desc []byte) {
 		o := &offer{id: 1, buf: make([]byte, 100)}
-		b := book{offers: map[uint64]*offer{1: o}}
+		b := offerTable{offers: map[uint64]*offer{1: o}}
 		got, err := b.take(desc)
 		good := string(desc) == "\x69\x6e\x70\x31\x01\x00\x00\x00\x00\x00\x00\x00\x64\x00\x00\x00\x00\x00\x00\x00"
 		if (err == nil) != good || (got == o) != good {

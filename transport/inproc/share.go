@@ -37,7 +37,7 @@ func (b bell) Ring()  { b.wake() }
 func (b bell) Close() {}
 
 // shared names memory of Share. It may outlive its process.
-type shared struct {
+type shareKey struct {
 	owner wire.ProcID
 	place uint64
 }
@@ -53,16 +53,16 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 	mem = alignedBytes(n)
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	t.hub.places++
-	t.hub.shared[shared{t.env.Self, t.hub.places}] = mem
-	return mem, t.hub.places, nil
+	t.hub.lastKey++
+	t.hub.shared[shareKey{t.env.Self, t.hub.lastKey}] = mem
+	return mem, t.hub.lastKey, nil
 }
 
 // Unshare implements transport.Sharer.
 func (t *Transport) Unshare(_ []byte, place uint64) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	delete(t.hub.shared, shared{t.env.Self, place})
+	delete(t.hub.shared, shareKey{t.env.Self, place})
 }
 
 // Join implements transport.Sharer.
@@ -70,7 +70,7 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	dropDescriptors(c)
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	mem = t.hub.shared[shared{c.Proc, place}]
+	mem = t.hub.shared[shareKey{c.Proc, place}]
 	if mem == nil || n != len(mem) {
 		return nil, fmt.Errorf("inproc: %d bytes at %d of process %v, which has %d there: %w", n, place, c.Proc, len(mem), transport.ErrProtocol)
 	}
@@ -79,35 +79,35 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 
 // common is memory that some have in common. It is forgotten with the last of
 // them.
-type common struct {
+type sharedBlock struct {
 	mem     []byte
 	holders int
 }
 
 // commonKey names it.
-type commonKey struct {
-	transport.CommonKey
+type sharedKey struct {
+	transport.SharedKey
 	bytes int
 }
 
 // Handed implements transport.Sharer.
-func (t *Transport) Handed() bool { return false }
+func (t *Transport) Preallocated() bool { return false }
 
 // Held implements transport.Sharer.
-func (t *Transport) Held() uint64 { return 0 }
+func (t *Transport) HeldArenas() uint64 { return 0 }
 
 // Common implements transport.Sharer.
-func (t *Transport) Common(k transport.CommonKey, n int, _ wire.Extent) (mem []byte, err error) {
+func (t *Transport) Attach(k transport.SharedKey, n int, _ wire.ArenaRange) (mem []byte, err error) {
 	if n <= 0 || n > maxShare {
 		return nil, fmt.Errorf("inproc: %d bytes cannot be shared", n)
 	}
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	key := commonKey{k, n}
-	c := t.hub.commons[key]
+	key := sharedKey{k, n}
+	c := t.hub.blocks[key]
 	if c == nil {
-		c = &common{mem: alignedBytes(n)}
-		t.hub.commons[key] = c
+		c = &sharedBlock{mem: alignedBytes(n)}
+		t.hub.blocks[key] = c
 	}
 	c.holders++
 	return c.mem, nil
@@ -120,10 +120,10 @@ func (t *Transport) Populate([]byte) error { return nil }
 func (t *Transport) Leave(mem []byte) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
-	for key, c := range t.hub.commons {
+	for key, c := range t.hub.blocks {
 		if key.bytes == len(mem) && &c.mem[0] == &mem[0] {
 			if c.holders--; c.holders == 0 {
-				delete(t.hub.commons, key)
+				delete(t.hub.blocks, key)
 			}
 			return
 		}

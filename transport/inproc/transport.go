@@ -28,14 +28,14 @@ type Transport struct {
 	ends map[wire.ProcID]*end // guarded by hub.mu
 
 	// The engine's lock guards these.
-	slots      []*end // by Slot; nil: free
-	freeSlots  []transport.Slot
-	work       []*end // ends with something to see, taken from ready
-	touched    []*end // ends whose payloads the engine reads
-	transfers  []transfer
-	turn       int
-	freeOffers []*offer
-	proof      uint64 // key of Proof, once asked for
+	slots        []*end // by Slot; nil: free
+	freeSlots    []transport.Slot
+	work         []*end // ends with something to see, taken from ready
+	touched      []*end // ends whose payloads the engine reads
+	transfers    []transfer
+	nextTransfer int
+	freeOffers   []*offer
+	proof        uint64 // key of Proof, once asked for
 
 	_ [64]byte
 	// Any goroutine.
@@ -72,14 +72,14 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 		return 0, fmt.Errorf("inproc: connect %v to %v: %w", t.env.Self, c.Proc, err)
 	}
 	if e.slot == noSlot {
-		t.giveSlot(e)
+		t.assignSlot(e)
 	}
 	return e.slot, nil
 }
 
 // giveSlot makes e known to the engine.
-func (t *Transport) giveSlot(e *end) {
-	e.fresh = false
+func (t *Transport) assignSlot(e *end) {
+	e.unannounced = false
 	if k := len(t.freeSlots); k > 0 {
 		e.slot = t.freeSlots[k-1]
 		t.freeSlots = t.freeSlots[:k-1]
@@ -186,7 +186,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 	// Read before the messages: what the peer sent before its end is seen.
 	over := e.over.Load()
 	if e.slot == noSlot {
-		if e.in.empty() && (over || !e.fresh) {
+		if e.in.empty() && (over || !e.unannounced) {
 			// Nothing that the engine, which does not know the peer or
 			// has released it, must hear of.
 			e.room.Store(false)
@@ -195,7 +195,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 			}
 			return 0, false
 		}
-		t.giveSlot(e)
+		t.assignSlot(e)
 		ev[0] = transport.Event{Kind: transport.EvUp, Slot: e.slot, Proc: e.proc()}
 		n = 1
 	}
@@ -210,7 +210,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 			n++
 		}
 	}
-	for n < len(ev) && !e.deaf {
+	for n < len(ev) && !e.cut {
 		v := &ev[n]
 		p, ok := e.in.get(&v.Header)
 		if !ok {
@@ -262,7 +262,7 @@ func (t *Transport) Fail(s transport.Slot) {
 // Cut implements transport.Transport.
 func (t *Transport) Cut(s transport.Slot, why error) {
 	e := t.end(s)
-	e.deaf = true
+	e.cut = true
 	t.hub.end(e, why, transport.ErrCut)
 }
 

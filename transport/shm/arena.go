@@ -34,10 +34,10 @@ type arena struct {
 }
 
 // Handed implements transport.Sharer.
-func (t *Transport) Handed() bool { return true }
+func (t *Transport) Preallocated() bool { return true }
 
 // Held implements transport.Sharer.
-func (t *Transport) Held() uint64 {
+func (t *Transport) HeldArenas() uint64 {
 	t.arenas.mu.Lock()
 	defer t.arenas.mu.Unlock()
 	return t.arenas.held
@@ -45,7 +45,7 @@ func (t *Transport) Held() uint64 {
 
 // Common implements transport.Sharer: a range that the agent has given to this
 // process.
-func (t *Transport) Common(k transport.CommonKey, n int, x wire.Extent) (mem []byte, err error) {
+func (t *Transport) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []byte, err error) {
 	size := wholePages(n)
 	if n <= 0 || x.Arena >= wire.MaxArenas || x.Off < 0 || x.Off%pageBytes != 0 || x.Total > segment.SpanBytes || x.Bytes < size || x.Bytes > x.Total || x.Off > x.Total-x.Bytes {
 		closeFD(x.File)
@@ -74,7 +74,7 @@ func (t *Transport) Common(k transport.CommonKey, n int, x wire.Extent) (mem []b
 }
 
 // arena is where an extent lies; its file is owned. mu is held.
-func (t *Transport) arena(x wire.Extent) (*arena, error) {
+func (t *Transport) arena(x wire.ArenaRange) (*arena, error) {
 	r := t.arenas.all[x.Arena]
 	if r != nil {
 		closeFD(x.File)
@@ -92,7 +92,7 @@ func (t *Transport) arena(x wire.Extent) (*arena, error) {
 
 // knowArena makes an arena known whose ranges come without the file, which is the
 // caller's.
-func (t *Transport) knowArena(x wire.Extent) error {
+func (t *Transport) knowArena(x wire.ArenaRange) error {
 	if x.Total == 0 || x.File < 0 {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (t *Transport) knowArena(x wire.Extent) error {
 }
 
 // addArena adds an arena; its file is owned. mu is held.
-func (t *Transport) addArena(x wire.Extent) (*arena, error) {
+func (t *Transport) addArena(x wire.ArenaRange) (*arena, error) {
 	if x.Arena >= wire.MaxArenas || x.Total > segment.SpanBytes {
 		closeFD(x.File)
 		return nil, fmt.Errorf("arena %d of %d bytes: %w", x.Arena, x.Total, transport.ErrProtocol)

@@ -50,18 +50,18 @@ func openFiles(t *testing.T) int {
 func shareArena(t *testing.T, file func() int, ta, tb *Transport, n int) (as, bs [][]byte) {
 	t.Helper()
 	for i := range n {
-		x := wire.Extent{Arena: 3, Total: testArena, Off: int64(i+1) << 20, Bytes: 1 << 20}
+		x := wire.ArenaRange{Arena: 3, Total: testArena, Off: int64(i+1) << 20, Bytes: 1 << 20}
 		var mems [2][]byte
 		for k, tr := range []*Transport{ta, tb} {
-			if x.File = -1; tr.Held() == 0 {
+			if x.File = -1; tr.HeldArenas() == 0 {
 				x.File = file()
 			}
-			m, err := tr.Common(transport.CommonKey{}, 1<<20-5, x)
+			m, err := tr.Attach(transport.SharedKey{}, 1<<20-5, x)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(m) != 1<<20-5 || tr.Held() != 1<<3 {
-				t.Fatalf("%d bytes, held %b", len(m), tr.Held())
+			if len(m) != 1<<20-5 || tr.HeldArenas() != 1<<3 {
+				t.Fatalf("%d bytes, held %b", len(m), tr.HeldArenas())
 			}
 			mems[k] = m
 		}
@@ -95,7 +95,7 @@ func TestArena(t *testing.T) {
 	if n := ta.shared.Load(); n != pieces {
 		t.Errorf("%d pieces are mapped one by one", n-pieces)
 	}
-	for i, bad := range map[string]wire.Extent{
+	for i, bad := range map[string]wire.ArenaRange{
 		"of another size": {Arena: 3, Total: testArena / 2, Off: 0, Bytes: 1 << 20},
 		"in use":          {Arena: 3, Total: testArena, Off: 1 << 20, Bytes: 1 << 20},
 		"before":          {Arena: 3, Total: testArena, Off: -4096, Bytes: 1 << 20},
@@ -112,7 +112,7 @@ func TestArena(t *testing.T) {
 		if bad.File == 0 {
 			bad.File = -1
 		}
-		if _, err := ta.Common(transport.CommonKey{}, 1<<20, bad); err == nil {
+		if _, err := ta.Attach(transport.SharedKey{}, 1<<20, bad); err == nil {
 			t.Errorf("took a range %s: %+v", i, bad)
 		}
 	}
@@ -175,7 +175,7 @@ func TestArenaUnderAnAddressLimit(t *testing.T) {
 		t.Errorf("%d files are open, %d before", n, files)
 	}
 	ta.mostShared = ta.shared.Load()
-	if _, err := ta.Common(transport.CommonKey{}, 100, wire.Extent{Arena: 3, Total: testArena, Off: 1 << 30, Bytes: 1 << 20, File: -1}); !errors.Is(err, transport.ErrUnavailable) {
+	if _, err := ta.Attach(transport.SharedKey{}, 100, wire.ArenaRange{Arena: 3, Total: testArena, Off: 1 << 30, Bytes: 1 << 20, File: -1}); !errors.Is(err, transport.ErrUnavailable) {
 		t.Errorf("a range more than may be mapped: %v", err)
 	}
 	for i := range as {

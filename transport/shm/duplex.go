@@ -137,7 +137,7 @@ func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 		}
 	}
 	if o := &r.conn.out; o.soon != 0 {
-		mem.Ask(o.data[o.soonAt:][:o.soon])
+		mem.Prefetch(o.data[o.soonAt:][:o.soon])
 	}
 	r.echo = w & taken
 	r.took ^= taken

@@ -222,7 +222,7 @@ func (o *outRing) write(to, p []byte, answer bool) {
 	if n := len(p); n >= o.least {
 		o.look()
 		if o.past(n, answer) {
-			mem.PastLines(to, p)
+			mem.StreamLines(to, p)
 			return
 		}
 	}
@@ -235,13 +235,13 @@ func (o *outRing) look() { o.distance.Probe(o.box.measured[:]) }
 // setWays sets from which length on messages go which way.
 func (o *outRing) setWays(w tuning.Table) {
 	o.ways, o.least = w, narrowStream
-	if n := w.Least(); n > 0 {
+	if n := w.Smallest(); n > 0 {
 		o.least = min(n, narrowStream)
 	}
 }
 
 // limits are those of the peer's processor, as far as that is known.
-func (o *outRing) limits() *tuning.Limits {
+func (o *outRing) limits() *tuning.Thresholds {
 	if o.distance.Far() {
 		return &o.ways.Far
 	}
@@ -280,11 +280,11 @@ func (o *outRing) expect(n int) {
 // else that a short message needs. Where messages are answered the peer looks at
 // the next slot all the time, and would take it back.
 func (o *outRing) ahead(n int) {
-	mem.Ask(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
+	mem.Prefetch(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
 	if n > inlineMax && n <= maxAhead && !o.past(n, false) {
 		start, _ := place(o.dataPos, n, o.span)
 		at := int(start & (o.span - 1))
-		mem.Ask(o.data[at : at+n])
+		mem.Prefetch(o.data[at : at+n])
 	}
 }
 

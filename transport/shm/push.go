@@ -118,7 +118,7 @@ func (o *outRing) push(id uint64, at int, p []byte, last bool) {
 		s.word.Store(w)
 		wake(o.head, o.bell)
 	}
-	mem.Ask(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
+	mem.Prefetch(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
 }
 
 // onPush: the next bytes of a transfer that is pushed.

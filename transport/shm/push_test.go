@@ -47,7 +47,7 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 	p := &pusher{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), ta: f.open(t, a), tb: f.open(t, b), all: map[transport.Token]*pushOffer{}, offers: map[transport.Token]*pushOffer{}, takes: map[transport.Token]*pushOffer{}, next: 1}
 	t.Cleanup(func() { p.ta.Close(); p.tb.Close() })
 	if seed%2 == 0 {
-		p.ta.SetWays(tuning.Default()) // else it finds out what is better
+		p.ta.SetThresholds(tuning.Default()) // else it finds out what is better
 	}
 	p.noise = make([]byte, 3<<19)
 	for i := range p.noise {
@@ -215,9 +215,9 @@ func TestPushLooks(t *testing.T) {
 	o := &p.ta.conn(p.to).out
 	w := tuning.Default()
 	w.Near.Push, w.Far.Push = 0, 80<<10
-	p.ta.SetWays(w)
+	p.ta.SetThresholds(w)
 	for range 1000 {
-		if near, far := o.distance.Seen(); near+far > 3 {
+		if near, far := o.distance.Counts(); near+far > 3 {
 			return
 		}
 		desc := make([]byte, transport.MaxDesc)
@@ -227,7 +227,7 @@ func TestPushLooks(t *testing.T) {
 		p.ta.Withdraw(p.to, p.next)
 		p.next++
 	}
-	near, far := o.distance.Seen()
+	near, far := o.distance.Counts()
 	t.Errorf("looked %d times", near+far)
 }
 
@@ -236,7 +236,7 @@ func TestPushAtOnce(t *testing.T) {
 	p := newPusher(t, 0)
 	w := tuning.Default()
 	w.Near.Push, w.Far.Push = 1<<20, 1<<20
-	p.ta.SetWays(w)
+	p.ta.SetThresholds(w)
 	for _, n := range []int{20 << 10, 64 << 10, 500_000, 1 << 20} {
 		desc := make([]byte, transport.MaxDesc)
 		k, err := p.ta.Offer(p.to, p.noise[:n], 1, desc)

@@ -102,7 +102,7 @@ func Open(env transport.Env) (*Transport, error) {
 	if setting == nil {
 		setting = func(string) string { return "" }
 	}
-	ring, err := settings.Ring.Setting(setting, wideRing())
+	ring, err := settings.Ring.Lookup(setting, wideRing())
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}

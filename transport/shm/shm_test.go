@@ -133,7 +133,7 @@ func (f awkward) Open(t *testing.T, proc wire.ProcID) transport.Transport {
 // TestConformanceAwkward: under a plan the transport keeps its contract, that of
 // its capabilities included, and they are used.
 func TestConformanceAwkward(t *testing.T) {
-	tally := &faulty.Tally{}
+	tally := &faulty.Counters{}
 	o := transporttest.Options{Rounds: 20, MaxBulkBytes: 1 << 20, Skip: map[string]string{
 		"NoAllocations": "a send refused at random cannot be counted",
 		"WakeWritable":  "a sender refused at random waits awake for the Poll that ends it",
@@ -141,7 +141,7 @@ func TestConformanceAwkward(t *testing.T) {
 	transporttest.RunWith(t, o, func(t *testing.T) transporttest.Fabric {
 		f := newFabric(nil)
 		t.Cleanup(f.close)
-		return awkward{f, faulty.Plan{Delay: 0.2, Full: 0.2, MaxEvents: 3, Tally: tally}}
+		return awkward{f, faulty.Plan{Delay: 0.2, Full: 0.2, MaxEvents: 3, Counters: tally}}
 	})
 	for what, n := range map[string]int64{
 		"reserved": tally.Reserved.Load(), "shared": tally.Shared.Load(), "joined": tally.Joined.Load(),

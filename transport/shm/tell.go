@@ -27,7 +27,7 @@ func (n *counts) add(b *bulk) {
 }
 
 // SetWays implements transport.Tunable.
-func (t *Transport) SetWays(w tuning.Table) {
+func (t *Transport) SetThresholds(w tuning.Table) {
 	t.ways, t.waysGiven = w, true
 	for _, c := range t.conns {
 		if c != nil {
@@ -37,13 +37,13 @@ func (t *Transport) SetWays(w tuning.Table) {
 }
 
 // Tell implements transport.Teller.
-func (t *Transport) Tell(s transport.Slot) string {
+func (t *Transport) Describe(s transport.Slot) string {
 	c := t.conn(s)
 	if c == nil || c.out.box == nil {
 		return ""
 	}
 	var b strings.Builder
-	near, far := c.out.distance.Seen()
+	near, far := c.out.distance.Counts()
 	switch {
 	case near+far == 0:
 		b.WriteString("distance not asked for")

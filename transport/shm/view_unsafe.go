@@ -13,7 +13,7 @@ import (
 // pages) and long enough (checked here); they live as long as the mapping.
 // The layout is proven by these array lengths, which must not be negative.
 var (
-	_ [segment.RollCall - segment.HeadShm - unsafe.Sizeof(headWords{})]struct{}
+	_ [segment.CallRegistry - segment.HeadShm - unsafe.Sizeof(headWords{})]struct{}
 	_ [boxSlots - unsafe.Sizeof(box{})]struct{}
 	_ [0]struct{} = [unsafe.Sizeof(entry{}) - entryBytes]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(slot{}) - slotBytes]struct{}{}

@@ -43,7 +43,7 @@ type warmth struct {
 }
 
 // wideRing is how long a data ring is that can be wide on this machine.
-func wideRing() int64 { return min(max(2*cachedist.OwnCache(), 2*streamBytes), 4<<20) }
+func wideRing() int64 { return min(max(2*cachedist.PrivateCacheBytes(), 2*streamBytes), 4<<20) }
 
 // long counts what would be faster in a wide ring.
 func (t *Transport) long(c *conn) {
@@ -88,7 +88,7 @@ func (o *outRing) feel(to []byte, n int) {
 		return
 	}
 	// Processors fetch the first lines ahead when they are at the page before.
-	if w.meter.Probe(to[n/2:]) && w.found(w.meter.Last(), w.walked/size) {
+	if w.meter.Probe(to[n/2:]) && w.found(w.meter.LastFar(), w.walked/size) {
 		o.chill()
 	}
 }

@@ -41,7 +41,7 @@ type bulks struct {
 }
 
 // take gets a record from a list of free ones, or makes one.
-func take[T any](free *[]*T) *T {
+func getFree[T any](free *[]*T) *T {
 	if k := len(*free); k > 0 {
 		x := (*free)[k-1]
 		*free = (*free)[:k-1]
@@ -51,7 +51,7 @@ func take[T any](free *[]*T) *T {
 }
 
 // give puts back a record that nothing points to any more.
-func give[T any](free *[]*T, x *T) {
+func putFree[T any](free *[]*T, x *T) {
 	var zero T
 	*x = zero
 	*free = append(*free, x)
@@ -71,7 +71,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, d [
 		p.offers, p.tokens = make(map[uint64]*bulkOut), make(map[transport.Token]*bulkOut)
 	}
 	p.lastOffer++
-	o := take(&t.freeOut)
+	o := getFree(&t.freeOut)
 	*o = bulkOut{id: p.lastOffer, tok: tok, buf: buf}
 	p.offers[o.id], p.tokens[tok] = o, o
 	putDesc(d, desc{t.env.Self.Serial, p.lastOffer, int64(len(buf))})
@@ -96,7 +96,7 @@ func (t *Transport) Accept(s transport.Slot, d []byte, buf []byte, tok transport
 	}
 	p.lastRecv++
 	n := min(o.bytes, int64(len(buf)))
-	b := take(&t.freeIn)
+	b := getFree(&t.freeIn)
 	*b = bulkIn{id: p.lastRecv, tok: tok, buf: buf[:n]}
 	p.recvs[b.id] = b
 	var f [acceptSize]byte
@@ -114,7 +114,7 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	if o := p.tokens[tok]; o != nil {
 		delete(p.tokens, tok)
 		delete(p.offers, o.id)
-		give(&t.freeOut, o)
+		putFree(&t.freeOut, o)
 	}
 }
 
@@ -161,7 +161,7 @@ func (t *Transport) takeRefuse(p *peer, f []byte) error {
 	delete(p.recvs, id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: b.tok,
 		Err: fmt.Errorf("%w: process %v no longer offers it", transport.ErrCancelled, p.proc)})
-	give(&t.freeIn, b)
+	putFree(&t.freeIn, b)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (t *Transport) bulkTaken(l *link) {
 	}
 	delete(p.recvs, b.id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: b.tok, Bytes: int64(b.got)})
-	give(&t.freeIn, b)
+	putFree(&t.freeIn, b)
 }
 
 // nextChunk queues a piece of the transfer whose turn it is.
@@ -207,7 +207,7 @@ func (t *Transport) nextChunk(p *peer) bool {
 	binary.LittleEndian.PutUint64(f[frameHead:], o.recv)
 	binary.LittleEndian.PutUint64(f[frameHead+8:], uint64(o.off))
 	t.copyIn(&p.out, f[:])
-	p.out.push(piece{b: o.buf[o.off : o.off+n], bulk: o})
+	p.out.push(segment{b: o.buf[o.off : o.off+n], bulk: o})
 	o.off += n
 	if o.off == o.total {
 		p.sending = slices.Delete(p.sending, 0, 1)
@@ -224,7 +224,7 @@ func (t *Transport) bulkSent(p *peer, o *bulkOut) {
 	}
 	delete(p.offers, o.id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: o.tok, Bytes: int64(o.total)})
-	give(&t.freeOut, o)
+	putFree(&t.freeOut, o)
 }
 
 // endBulks answers every transfer and offer with err.

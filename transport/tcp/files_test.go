@@ -64,14 +64,14 @@ func TestRedialWithoutFiles(t *testing.T) {
 	hung.Close()
 	restore := limitFiles(t, uintptr(fd)) // what the link gives back is too much
 	until(t, "a dial without files", func() bool { return to.link == nil }, p)
-	if to.state != peerDialing || len(p.later) != 1 || len(p.events) != 0 {
-		t.Errorf("without files: state %d, %d to be dialled later, events %v", to.state, len(p.later), p.events)
+	if to.state != peerDialing || len(p.redials) != 1 || len(p.events) != 0 {
+		t.Errorf("without files: state %d, %d to be dialled later, events %v", to.state, len(p.redials), p.events)
 	}
 	deaf.Close()
 	restore()
 	until(t, "the connection", func() bool { return to.state == peerUp }, p, q)
-	if len(p.later) != 0 {
-		t.Errorf("%d peers are to be dialled later", len(p.later))
+	if len(p.redials) != 0 {
+		t.Errorf("%d peers are to be dialled later", len(p.redials))
 	}
 }
 

@@ -89,7 +89,7 @@ func adoptPair(t *testing.T, p *proc, serial uint32) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stranger(1)
+	p.countUnproven(1)
 	l.proc = testProc(serial)
 	p.introduce(l)
 	return fds[1]
@@ -168,7 +168,7 @@ func FuzzStream(f *testing.F) {
 			p.poll()
 		}
 		unix.Shutdown(fd, unix.SHUT_WR)
-		p.look = true
+		p.askNext = true
 		for range 10000 {
 			if p.count(transport.EvDown) > 0 {
 				break

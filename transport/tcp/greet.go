@@ -18,10 +18,10 @@ import (
 var errClosed = errors.New("it closed the connection during the handshake")
 
 // greet moves a link's handshake on; the socket is ready.
-func (t *Transport) greet(l *link) {
+func (t *Transport) handshake(l *link) {
 	if l.state == linkDialing {
 		if err := t.sayHello(l); err != nil {
-			t.undialled(l, err)
+			t.dialFailed(l, err)
 		}
 		return
 	}
@@ -31,7 +31,7 @@ func (t *Transport) greet(l *link) {
 			return
 		}
 		if n == 0 {
-			t.ungreeted(l, errnoOr(e, errClosed))
+			t.handshakeFailed(l, errnoOr(e, errClosed))
 			return
 		}
 		l.in = l.in[n:]
@@ -63,7 +63,7 @@ func (t *Transport) greet(l *link) {
 		t.adopt(p, l)
 	}
 	if err != nil {
-		t.ungreeted(l, err)
+		t.handshakeFailed(l, err)
 	}
 }
 
@@ -73,10 +73,10 @@ func (t *Transport) secretWith(job wire.JobID) (secret [32]byte, ok bool) {
 	switch {
 	case job == t.env.Self.Job:
 		return t.env.Secret, true
-	case t.env.Abroad == nil:
+	case t.env.ForeignSecret == nil:
 		return secret, false
 	}
-	return t.env.Abroad(job)
+	return t.env.ForeignSecret(job)
 }
 
 // errSecret is made when it is needed: every process would pay for a variable.
@@ -85,11 +85,11 @@ func errSecret() error {
 }
 
 // ungreeted ends a link whose handshake failed.
-func (t *Transport) ungreeted(l *link, err error) {
+func (t *Transport) handshakeFailed(l *link, err error) {
 	if l.state == linkWelcome || l.state == linkVerdict {
-		t.undialled(l, err)
+		t.dialFailed(l, err)
 	} else {
-		t.dropStranger(l)
+		t.dropUnproven(l)
 	}
 }
 
@@ -151,7 +151,7 @@ func (t *Transport) sayWelcome(l *link) error {
 	}
 	l.proc = h.from
 	l.state, l.in = linkProof, l.short[:proofBytes]
-	t.setDeadline(l, t.opt.StrangerTimeout)
+	t.setDeadline(l, t.opt.UnprovenTimeout)
 	return nil
 }
 

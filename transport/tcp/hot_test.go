@@ -24,13 +24,13 @@ func TestHotLinkWakes(t *testing.T) {
 		return n == 1
 	}
 	for _, first := range []bool{true, false} { // whether Arm comes before the message
-		for turns := 0; p.t.hot == nil; turns++ {
+		for turns := 0; p.t.direct == nil; turns++ {
 			if turns == 1<<16 {
 				t.Fatal("a ping-pong makes no link hot")
 			}
 			p.message(h, nil)
 		}
-		l := p.t.hot
+		l := p.t.direct
 		if first && !p.t.Arm() {
 			t.Fatal("Arm: not idle")
 		}

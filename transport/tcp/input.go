@@ -32,20 +32,20 @@ var (
 
 // input is what has come over a link and is not delivered.
 type input struct {
-	buf  []byte
-	r, w int     // buf[r:w] is not parsed; before r lie delivered payloads
-	bulk *bulkIn // whose data comes next
-	left int     // bytes of the current data frame to come
-	turn uint64  // Transport.turn in which a payload in buf was delivered
-	seen uint64  // turn at the last Check
-	more bool    // in Transport.ready
-	ends error   // why no more will come
+	buf       []byte
+	r, w      int     // buf[r:w] is not parsed; before r lie delivered payloads
+	bulk      *bulkIn // whose data comes next
+	left      int     // bytes of the current data frame to come
+	lastTurn  uint64  // Transport.turn in which a payload in buf was delivered
+	checkTurn uint64  // turn at the last Check
+	queued    bool    // in Transport.ready
+	endErr    error   // why no more will come
 }
 
 // again asks for another turn for l in the next Poll.
-func (t *Transport) again(l *link) {
-	if !l.more {
-		l.more = true
+func (t *Transport) requeue(l *link) {
+	if !l.queued {
+		l.queued = true
 		t.ready = append(t.ready, l)
 	}
 }
@@ -67,16 +67,16 @@ func (t *Transport) read(l *link) {
 		}
 		switch {
 		case !whole:
-			t.again(l)
+			t.requeue(l)
 			return
-		case l.ends != nil:
+		case l.endErr != nil:
 			t.ended(l)
 			return
 		case drained && !p.expired:
 			return
-		case budget <= 0, l.left == 0 && l.w == len(l.buf) && l.turn == t.turn && len(l.buf) == readBuffer:
+		case budget <= 0, l.left == 0 && l.w == len(l.buf) && l.lastTurn == t.turn && len(l.buf) == readBuffer:
 			// Enough for others to wait, or payloads fill the buffer.
-			t.again(l)
+			t.requeue(l)
 			return
 		}
 		n, full, err := t.fill(l, budget)
@@ -85,16 +85,16 @@ func (t *Transport) read(l *link) {
 			budget -= n
 			drained = !full
 			if p.expired {
-				if p.rest -= n; p.rest <= 0 {
-					l.ends = errDead
+				if p.remaining -= n; p.remaining <= 0 {
+					l.endErr = errDead
 				}
 			}
 		case err != unix.EAGAIN:
-			l.ends = err
+			l.endErr = err
 		case p.writeErr != nil:
-			l.ends = p.writeErr
+			l.endErr = p.writeErr
 		case p.expired:
-			l.ends = errDead
+			l.endErr = errDead
 		default:
 			return
 		}
@@ -108,7 +108,7 @@ func (t *Transport) ended(l *link) {
 	if l.w > l.r || l.left > 0 {
 		where = "inside"
 	}
-	t.fail(p, fmt.Errorf("%w: process %v: the connection ended %s frames: %w", transport.ErrPeerGone, p.proc, where, l.ends))
+	t.fail(p, fmt.Errorf("%w: process %v: the connection ended %s frames: %w", transport.ErrPeerGone, p.proc, where, l.endErr))
 }
 
 // grow gives l its full buffer. Delivered payloads stay in the old one.
@@ -127,10 +127,10 @@ func (t *Transport) Check() {
 		if l == nil || len(l.buf) < readBuffer {
 			continue
 		}
-		if l.turn == l.seen && l.r == l.w {
+		if l.lastTurn == l.checkTurn && l.r == l.w {
 			l.buf, l.r, l.w = make([]byte, firstBuffer), 0, 0
 		}
-		l.seen = l.turn
+		l.checkTurn = l.lastTurn
 	}
 }
 
@@ -141,7 +141,7 @@ func (t *Transport) fill(l *link, limit int) (n int, full bool, err error) {
 		l.grow()
 	}
 	// Payloads delivered in this Poll must stay where they are.
-	if l.turn != t.turn && l.r > 0 && (l.r == l.w || len(l.buf)-l.w < tailLeast) {
+	if l.lastTurn != t.turn && l.r > 0 && (l.r == l.w || len(l.buf)-l.w < tailLeast) {
 		l.w = copy(l.buf, l.buf[l.r:l.w])
 		l.r = 0
 	}
@@ -223,13 +223,13 @@ func (t *Transport) parse(l *link) (whole bool, err error) {
 				transport.ErrProtocol, h.seq, h.ack, p.sent, p.acked)
 		}
 		p.taken, p.acked = h.seq, h.ack
-		if l.lent > 0 {
+		if l.slotsInUse > 0 {
 			t.reclaim(l)
 		}
 		l.r += size
 		switch h.kind {
 		case kindMsg:
-			l.turn = t.turn
+			l.lastTurn = t.turn
 			t.emit(p, transport.Event{Kind: transport.EvRecv,
 				Header: getHeader(b[frameHead:]), Payload: b[msgHead:size:size]})
 		case kindAccept:

@@ -32,22 +32,22 @@ func offered(t *testing.T, p, to *proc, fill byte, n int) (target []byte) {
 // TestLentToTheSilent: slots that are lent to a peer that says nothing more are not missed by
 // others, and what it has not read stays as it was sent.
 func TestLentToTheSilent(t *testing.T) {
-	opt := Options{lendFrom: lendLeast}
+	opt := Options{spliceFrom: spliceMin}
 	p, q, r := open(t, 1, opt), open(t, 2, opt), open(t, 3, opt)
-	got := offered(t, p, q, 'q', lendLeast)
+	got := offered(t, p, q, 'q', spliceMin)
 	silent := p.byProc[q.env.Self].link
-	until(t, "all of it in the kernel", func() bool { return silent.lent == lendLeast/slotBytes && p.count(transport.EvBulk) == 1 }, p)
-	if p.lender.off {
+	until(t, "all of it in the kernel", func() bool { return silent.slotsInUse == spliceMin/slotBytes && p.count(transport.EvBulk) == 1 }, p)
+	if p.splicer.off {
 		t.Skip("this kernel lends nothing")
 	}
 	other := offered(t, p, r, 'r', 4*slots*slotBytes)
 	most := 0
 	until(t, "the transfer to another", func() bool {
-		most = max(most, p.byProc[r.env.Self].link.lent)
+		most = max(most, p.byProc[r.env.Self].link.slotsInUse)
 		return r.count(transport.EvBulk) == 1
 	}, p, r)
-	if most < slots || silent.lent > 0 {
-		t.Errorf("%d of %d slots were lent at a time, %d still are to one that is silent", most, slots, silent.lent)
+	if most < slots || silent.slotsInUse > 0 {
+		t.Errorf("%d of %d slots were lent at a time, %d still are to one that is silent", most, slots, silent.slotsInUse)
 	}
 	until(t, "the end", func() bool { return q.count(transport.EvBulk) == 1 }, q)
 	for _, x := range []struct {
@@ -63,18 +63,18 @@ func TestLentToTheSilent(t *testing.T) {
 // TestLentIsKept: what a peer has not read when its link is closed stays as it was sent,
 // whatever is sent to others from then on.
 func TestLentIsKept(t *testing.T) {
-	opt := Options{lendFrom: lendLeast}
+	opt := Options{spliceFrom: spliceMin}
 	p, q, r := open(t, 1, opt), open(t, 2, opt), open(t, 3, opt)
 	got := offered(t, p, q, 'q', slots*slotBytes)
 	l := p.byProc[q.env.Self].link
-	until(t, "a loan", func() bool { return l.lent > 0 && p.lender.owner == nil || l.blocked }, p)
-	lent := l.lent
-	if p.lender.off || lent == 0 {
-		t.Fatalf("%d slots are lent, off: %v", lent, p.lender.off)
+	until(t, "a loan", func() bool { return l.slotsInUse > 0 && p.splicer.owner == nil || l.blocked }, p)
+	lent := l.slotsInUse
+	if p.splicer.off || lent == 0 {
+		t.Fatalf("%d slots are lent, off: %v", lent, p.splicer.off)
 	}
 	p.fail(p.byProc[q.env.Self], transport.ErrPeerGone)
-	if p.lender.owner != nil || l.lent != 0 {
-		t.Fatalf("after the end of the link %d slots are lent to it", l.lent)
+	if p.splicer.owner != nil || l.slotsInUse != 0 {
+		t.Fatalf("after the end of the link %d slots are lent to it", l.slotsInUse)
 	}
 
 	other := offered(t, p, r, 'r', 2*slots*slotBytes)
@@ -96,8 +96,8 @@ func TestLentIsKept(t *testing.T) {
 // the kernel's help everything goes as ever.
 func TestLentReturns(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		p := newPinger(t, Options{lendFrom: lendLeast})
-		p.t.lender.off = off
+		p := newPinger(t, Options{spliceFrom: spliceMin})
+		p.t.splicer.off = off
 		b := make([]byte, slots*slotBytes+1)
 		for round := range 8 {
 			for i := range b {
@@ -108,11 +108,11 @@ func TestLentReturns(t *testing.T) {
 			if !bytes.Equal(b, want) {
 				t.Fatalf("round %d, off %v: other bytes came back", round, off)
 			}
-			if n := p.t.peers[p.slot].link.lent; n > slots || off != (p.t.lender.mem == nil) {
+			if n := p.t.peers[p.slot].link.slotsInUse; n > slots || off != (p.t.splicer.mem == nil) {
 				t.Fatalf("round %d, off %v: %d of %d slots are lent", round, off, n, slots)
 			}
 		}
-		if l := p.t.peers[p.slot].link; !off && l.lent == slots {
+		if l := p.t.peers[p.slot].link; !off && l.slotsInUse == slots {
 			t.Error("no slot has come back")
 		}
 	}

@@ -48,7 +48,7 @@ type link struct {
 	short   [proofBytes]byte
 
 	input
-	loan
+	spliceState
 	blocked bool // the kernel takes no more; EPOLLOUT will tell
 	shut    bool // lingering: our side is shut down
 }
@@ -95,7 +95,7 @@ func (t *Transport) setBlocked(l *link, blocked bool) {
 	}
 	l.blocked = blocked
 	if blocked {
-		t.cool() // the hot link is not read without epoll until all have room
+		t.stopDirect() // the hot link is not read without epoll until all have room
 		t.blocked++
 	} else {
 		t.blocked--
@@ -109,21 +109,21 @@ func (t *Transport) closeLink(l *link) {
 	}
 	switch l.state {
 	case linkHello, linkProof:
-		t.stranger(-1)
+		t.countUnproven(-1)
 	case linkUp:
 		t.up--
 	case linkLingering:
 		t.lingering--
 	}
 	l.state = linkClosed
-	t.lender.forget(l)
+	t.splicer.forget(l)
 	t.setBlocked(l, false)
 	// The last reference to the socket: closing also removes it from epoll.
 	unix.Close(l.fd)
 	t.links[l.index] = nil
 	t.freeLinks = append(t.freeLinks, l.index)
-	if t.hot == l {
-		t.hot = nil
+	if t.direct == l {
+		t.direct = nil
 	}
 	if t.last == l {
 		t.last = nil
@@ -150,7 +150,7 @@ func (t *Transport) dialNext(p *peer) {
 			}
 		}
 		p.dialErr = err
-		if retry.Files(err) || retry.Memory(err) {
+		if retry.OutOfFiles(err) || retry.OutOfMemory(err) {
 			p.nextAddr--
 			break
 		}
@@ -160,10 +160,10 @@ func (t *Transport) dialNext(p *peer) {
 		t.adopt(p, l)
 		return
 	}
-	if p.dialled && p.nextAddr < len(p.addrs) && p.retry.Worth(p.dialErr) {
-		pause := p.retry.Pause()
-		p.again = time.Since(t.start) + pause
-		t.later = append(t.later, p)
+	if p.dialled && p.nextAddr < len(p.addrs) && p.retry.Allows(p.dialErr) {
+		pause := p.retry.NextPause()
+		p.redialAt = time.Since(t.start) + pause
+		t.redials = append(t.redials, p)
 		t.setTimer(pause)
 		return
 	}
@@ -172,15 +172,15 @@ func (t *Transport) dialNext(p *peer) {
 
 // dialLater dials the peers again whose pause has ended. What has connected, or
 // been given up, meanwhile is forgotten.
-func (t *Transport) dialLater(now time.Duration) {
-	all := t.later
-	t.later = nil
+func (t *Transport) redialDue(now time.Duration) {
+	all := t.redials
+	t.redials = nil
 	for _, p := range all {
 		switch {
 		case p.state != peerDialing || p.link != nil:
-		case p.again > now:
-			t.later = append(t.later, p)
-			t.setTimer(p.again - now)
+		case p.redialAt > now:
+			t.redials = append(t.redials, p)
+			t.setTimer(p.redialAt - now)
 		default:
 			t.dialNext(p)
 		}
@@ -192,7 +192,7 @@ func (t *Transport) dialLater(now time.Duration) {
 const maxRedials = 16
 
 // undialled gives up a dial and tries the next address, or the same once more.
-func (t *Transport) undialled(l *link, err error) {
+func (t *Transport) dialFailed(l *link, err error) {
 	p := l.peer
 	if l.state == linkWelcome && hungUp(err) && p.redials < maxRedials {
 		p.redials++
@@ -209,7 +209,7 @@ func hungUp(err error) bool {
 }
 
 // dropStranger closes a link that serves nobody yet.
-func (t *Transport) dropStranger(l *link) {
+func (t *Transport) dropUnproven(l *link) {
 	if l.peer != nil && l.peer.spare == l {
 		l.peer.spare = nil
 	}
@@ -221,7 +221,7 @@ func (t *Transport) dropStranger(l *link) {
 func (t *Transport) adopt(p *peer, l *link) {
 	accepted := l.state != linkVerdict
 	if l.state == linkProof {
-		t.stranger(-1)
+		t.countUnproven(-1)
 	}
 	l.state, l.peer, l.deadline, p.link = linkUp, p, 0, l
 	l.in = nil
@@ -250,7 +250,7 @@ func (t *Transport) introduce(l *link) {
 	if p != nil && p.link != nil && p.link.state == linkVerdict {
 		// Of a peer that released us and calls again, an earlier verdict
 		// and messages may lie there.
-		t.greet(p.link)
+		t.handshake(p.link)
 	}
 	switch {
 	case p == nil:
@@ -268,7 +268,7 @@ func (t *Transport) introduce(l *link) {
 		if p.spare != nil {
 			t.closeLink(p.spare)
 		}
-		t.stranger(-1)
+		t.countUnproven(-1)
 		l.state, l.peer, l.deadline, p.spare = linkParked, p, 0, l
 	}
 }

@@ -26,7 +26,7 @@ type Options struct {
 	ChunkBytes int
 	// StrangerTimeout is how long a caller may take for each of its steps of
 	// the handshake. Zero means 5 s.
-	StrangerTimeout time.Duration
+	UnprovenTimeout time.Duration
 	// DialTimeout is how long one address may take to answer at all. Zero
 	// means 5 s.
 	DialTimeout time.Duration
@@ -39,7 +39,7 @@ type Options struct {
 
 	// lendFrom: transfers of so many bytes are lent, wherever the peer's processor is.
 	// Zero means lendLeast, and to a far one. Tests set it.
-	lendFrom int
+	spliceFrom int
 }
 
 const (
@@ -59,7 +59,7 @@ func (o *Options) complete(setting func(string) string) error {
 	}
 	for _, s := range sizes {
 		if *s.value == 0 {
-			n, err := s.knob.Setting(setting, s.normal)
+			n, err := s.knob.Lookup(setting, s.normal)
 			if err != nil {
 				return fmt.Errorf("tcp: %w", err)
 			}
@@ -74,7 +74,7 @@ func (o *Options) complete(setting func(string) string) error {
 		name   string
 		normal time.Duration
 	}{
-		{&o.StrangerTimeout, "StrangerTimeout", 5 * time.Second},
+		{&o.UnprovenTimeout, "StrangerTimeout", 5 * time.Second},
 		{&o.DialTimeout, "DialTimeout", 5 * time.Second},
 		{&o.AnswerTimeout, "AnswerTimeout", 30 * time.Second},
 		{&o.LingerTimeout, "LingerTimeout", 2 * time.Second},

@@ -21,7 +21,7 @@ const (
 )
 
 // piece is a part of the output that the kernel has not taken.
-type piece struct {
+type segment struct {
 	b     []byte // what is left of it
 	block []byte // the block under b, nil if b is the user's
 	tok   transport.Token
@@ -30,42 +30,42 @@ type piece struct {
 
 // output is what waits to be sent to one peer, in order.
 type output struct {
-	pieces []piece
-	first  int // pieces before it are sent
-	copied int // bytes in blocks
-	refs   int // messages that are queued where they lie
+	segments []segment
+	first    int // pieces before it are sent
+	copied   int // bytes in blocks
+	refs     int // messages that are queued where they lie
 }
 
-func (o *output) empty() bool { return o.first == len(o.pieces) }
+func (o *output) empty() bool { return o.first == len(o.segments) }
 
 func (o *output) full() bool { return o.copied >= queueBytes || o.refs >= queueRefs }
 
 // drained: enough has gone to tell somebody who was refused.
 func (o *output) drained() bool { return o.copied <= queueBytes/2 && o.refs <= queueRefs/2 }
 
-func (o *output) push(p piece) {
-	if o.first == len(o.pieces) {
-		o.pieces, o.first = o.pieces[:0], 0
-	} else if o.first > 64 && o.first > len(o.pieces)/2 {
-		n := copy(o.pieces, o.pieces[o.first:])
-		clear(o.pieces[n:])
-		o.pieces, o.first = o.pieces[:n], 0
+func (o *output) push(p segment) {
+	if o.first == len(o.segments) {
+		o.segments, o.first = o.segments[:0], 0
+	} else if o.first > 64 && o.first > len(o.segments)/2 {
+		n := copy(o.segments, o.segments[o.first:])
+		clear(o.segments[n:])
+		o.segments, o.first = o.segments[:n], 0
 	}
-	o.pieces = append(o.pieces, p)
+	o.segments = append(o.segments, p)
 }
 
 // copyIn appends a copy of b.
 func (t *Transport) copyIn(o *output, b []byte) {
 	o.copied += len(b)
 	for len(b) > 0 {
-		var last *piece
+		var last *segment
 		if !o.empty() {
-			last = &o.pieces[len(o.pieces)-1]
+			last = &o.segments[len(o.segments)-1]
 		}
 		if last == nil || last.block == nil || len(last.b) == cap(last.b) {
 			block := t.newBlock()
-			o.push(piece{b: block[:0], block: block})
-			last = &o.pieces[len(o.pieces)-1]
+			o.push(segment{b: block[:0], block: block})
+			last = &o.segments[len(o.segments)-1]
 		}
 		n := min(len(b), cap(last.b)-len(last.b))
 		last.b = append(last.b, b[:n]...)
@@ -85,9 +85,9 @@ func (t *Transport) newBlock() []byte {
 // gather puts the front of o into t.vec: a chunk, or some messages. It reports whether
 // something to be lent follows.
 func (t *Transport) gather(l *link, o *output) (more bool) {
-	for i := o.first; i < len(o.pieces); i++ {
-		q := &o.pieces[i]
-		n := t.plain(l, q)
+	for i := o.first; i < len(o.segments); i++ {
+		q := &o.segments[i]
+		n := t.copiedBytes(l, q)
 		if !t.vec.add(q.b[:n]) {
 			return false
 		}
@@ -104,7 +104,7 @@ func (t *Transport) gather(l *link, o *output) (more bool) {
 func (t *Transport) consume(p *peer, n int) {
 	o := &p.out
 	for !o.empty() {
-		q := &o.pieces[o.first]
+		q := &o.segments[o.first]
 		if n == 0 && (q.bulk == nil || len(q.b) > 0) {
 			break
 		}
@@ -125,15 +125,15 @@ func (t *Transport) consume(p *peer, n int) {
 func (t *Transport) takeOver(p *peer) output {
 	o := p.out
 	p.out = output{}
-	for i := o.first; i < len(o.pieces); i++ {
-		q := &o.pieces[i]
+	for i := o.first; i < len(o.segments); i++ {
+		q := &o.segments[i]
 		if q.block != nil {
 			continue
 		}
 		if q.bulk == nil {
 			t.emit(p, transport.Event{Kind: transport.EvSent, Token: q.tok})
 		}
-		*q = piece{b: bytes.Clone(q.b)}
+		*q = segment{b: bytes.Clone(q.b)}
 	}
 	return o
 }
@@ -141,8 +141,8 @@ func (t *Transport) takeOver(p *peer) output {
 // retire ends the first piece of p's output, sent or not.
 func (t *Transport) retire(p *peer) {
 	o := &p.out
-	q := o.pieces[o.first]
-	o.pieces[o.first] = piece{}
+	q := o.segments[o.first]
+	o.segments[o.first] = segment{}
 	o.first++
 	switch {
 	case q.block != nil:

@@ -39,7 +39,7 @@ type peer struct {
 	dialled  bool // a dial has begun
 	dialErr  error
 	retry    retry.Retry
-	again    time.Duration // when to dial again, since Transport.start
+	redialAt time.Duration // when to dial again, since Transport.start
 
 	link  *link
 	spare *link // parked: proven, to be used when link ends
@@ -54,9 +54,9 @@ type peer struct {
 
 	bulks
 
-	failing bool // Fail was called
-	expired bool // and its time is up
-	rest    int  // bytes that lay in the link then, and are still delivered
+	failing   bool // Fail was called
+	expired   bool // and its time is up
+	remaining int  // bytes that lay in the link then, and are still delivered
 }
 
 // newPeer gives a process the next free slot.
@@ -92,8 +92,8 @@ func (t *Transport) emit(p *peer, e transport.Event) {
 	}
 	e.Slot = p.slot
 	if t.room() {
-		t.events[t.told] = e
-		t.told++
+		t.events[t.emitted] = e
+		t.emitted++
 		return
 	}
 	t.pending = append(t.pending, e)
@@ -101,7 +101,7 @@ func (t *Transport) emit(p *peer, e transport.Event) {
 
 // room reports whether the Poll under way takes another event. While events
 // are pending none may overtake them.
-func (t *Transport) room() bool { return t.told < len(t.events) && len(t.pending) == 0 }
+func (t *Transport) room() bool { return t.emitted < len(t.events) && len(t.pending) == 0 }
 
 // fail ends a peer: everything it was to answer is answered, then EvDown.
 func (t *Transport) fail(p *peer, err error) {
@@ -201,8 +201,8 @@ func (t *Transport) linger(p *peer) {
 	l.state = linkLingering
 	t.up--
 	t.lingering++
-	if t.hot == l {
-		t.cool()
+	if t.direct == l {
+		t.stopDirect()
 	}
 	l.bulk, l.buf = nil, nil // what was delivered from buf stays as it is
 	t.setDeadline(l, t.opt.LingerTimeout)

@@ -13,10 +13,10 @@ import (
 const (
 	// lookEvery: a Poll that reads the hot link asks epoll only every so
 	// often for the others; so does one without any link.
-	lookEvery = 16
+	askInterval = 16
 	// hotIdle: a hot link that had nothing this often is no longer hot.
 	// Asking it costs more than asking epoll.
-	hotIdle = 4096
+	directIdle = 4096
 	// spinEvery: a read that finds nothing takes 300-490 ns, and for half of
 	// that a lock that whoever delivers data must wait for.
 	spinEvery = 40
@@ -33,10 +33,10 @@ func (t *Transport) Poll(ev []transport.Event) int {
 	}
 	t.turn++
 	t.events = ev
-	t.told = 0
+	t.emitted = 0
 	if len(t.pending) > 0 {
-		t.told = copy(ev, t.pending)
-		rest := copy(t.pending, t.pending[t.told:])
+		t.emitted = copy(ev, t.pending)
+		rest := copy(t.pending, t.pending[t.emitted:])
 		clear(t.pending[rest:])
 		t.pending = t.pending[:rest]
 	}
@@ -44,7 +44,7 @@ func (t *Transport) Poll(ev []transport.Event) int {
 		t.progress()
 	}
 	t.events = nil
-	return t.told
+	return t.emitted
 }
 
 // progress looks for events until Poll takes no more.
@@ -53,49 +53,49 @@ func (t *Transport) progress() {
 		t.startFailing()
 	}
 	if len(t.ready) > 0 {
-		t.ready, t.turns = t.turns[:0], t.ready
-		for i, l := range t.turns {
-			t.turns[i] = nil
-			l.more = false
+		t.ready, t.serving = t.serving[:0], t.ready
+		for i, l := range t.serving {
+			t.serving[i] = nil
+			l.queued = false
 			t.serve(l, unix.EPOLLIN|unix.EPOLLOUT)
 		}
 	}
-	if t.look {
-		t.cool()
+	if t.askNext {
+		t.stopDirect()
 	}
-	l := t.hot
-	if l != nil && !l.more { // or it has had its turn
-		t.readHot(l)
+	l := t.direct
+	if l != nil && !l.queued { // or it has had its turn
+		t.readDirect(l)
 	}
-	if !t.look && t.blocked == 0 && t.turn%lookEvery != 0 && (l != nil || t.up == 0) {
+	if !t.askNext && t.blocked == 0 && t.turn%askInterval != 0 && (l != nil || t.up == 0) {
 		return
 	}
-	t.look = false
-	t.ask()
+	t.askNext = false
+	t.askEpoll()
 }
 
 // readHot reads the hot link.
-func (t *Transport) readHot(l *link) {
+func (t *Transport) readDirect(l *link) {
 	had := l.peer.taken
 	t.read(l)
 	if l.state != linkUp || l.peer.taken != had {
 		t.idle = 0
-	} else if t.idle++; t.idle > hotIdle {
-		t.cool()
+	} else if t.idle++; t.idle > directIdle {
+		t.stopDirect()
 	}
 }
 
 // heat makes l the link that is read without asking epoll, which is not told of its input
 // meanwhile: each message would wake who watches epoll, and who watches those.
-func (t *Transport) heat(l *link) {
-	t.hot, t.idle = l, 0
+func (t *Transport) startDirect(l *link) {
+	t.direct, t.idle = l, 0
 	t.setInterest(l, l.interest&^unix.EPOLLIN)
 }
 
 // cool ends that: epoll tells of all input.
-func (t *Transport) cool() {
-	l := t.hot
-	t.hot, t.last = nil, nil
+func (t *Transport) stopDirect() {
+	l := t.direct
+	t.direct, t.last = nil, nil
 	if l != nil && l.state != linkClosed {
 		t.setInterest(l, l.interest|unix.EPOLLIN)
 	}
@@ -103,7 +103,7 @@ func (t *Transport) cool() {
 
 // ask serves what epoll tells. Level-triggered, it tells again what finds no
 // room now.
-func (t *Transport) ask() {
+func (t *Transport) askEpoll() {
 	n := epollNow(t.epfd, t.epoll[:])
 	var busy *link
 	several := false
@@ -126,19 +126,19 @@ func (t *Transport) ask() {
 			busy = l
 		}
 		if !t.room() && l.state == linkUp {
-			t.look = true
+			t.askNext = true
 			continue
 		}
 		t.serve(l, e.Events)
 	}
 	switch {
 	case several:
-		t.cool()
+		t.stopDirect()
 	case busy == nil || busy.state != linkUp:
 	case busy == t.last && t.blocked == 0:
-		t.heat(busy)
-	case busy != t.hot:
-		t.cool()
+		t.startDirect(busy)
+	case busy != t.direct:
+		t.stopDirect()
 		t.last = busy
 	}
 }
@@ -159,9 +159,9 @@ func (t *Transport) serve(l *link, ready uint32) {
 		}
 	case linkParked:
 		// Its dialer has nothing to say before the verdict: it has given up.
-		t.dropStranger(l)
+		t.dropUnproven(l)
 	default:
-		t.greet(l)
+		t.handshake(l)
 	}
 }
 
@@ -169,9 +169,9 @@ const (
 	// maxStrangers bounds the callers that have not proven who they are. One
 	// more takes the place of the oldest that has not said who it is; if all
 	// have, the kernel keeps it waiting.
-	maxStrangers = 128
+	maxUnproven = 128
 	// maxCallers is how many a Poll takes from a listener.
-	maxCallers = 2 * maxStrangers
+	maxAccepts = 2 * maxUnproven
 )
 
 // acceptAll takes callers from a listener.
@@ -179,8 +179,8 @@ func (t *Transport) acceptAll(i int) {
 	if i >= len(t.listeners) {
 		return // closed
 	}
-	for range maxCallers {
-		if t.strangers >= maxStrangers && !t.dropSilent() {
+	for range maxAccepts {
+		if t.unproven >= maxUnproven && !t.dropSilent() {
 			t.listenOff()
 			return
 		}
@@ -202,10 +202,10 @@ func (t *Transport) acceptAll(i int) {
 			continue
 		}
 		l.in = l.hello[:]
-		t.stranger(1)
-		t.setDeadline(l, t.opt.StrangerTimeout)
+		t.countUnproven(1)
+		t.setDeadline(l, t.opt.UnprovenTimeout)
 	}
-	t.look = true // others wait there
+	t.askNext = true // others wait there
 }
 
 // dropSilent drops the oldest caller whose hello has not come, also not since we
@@ -219,18 +219,18 @@ func (t *Transport) dropSilent() bool {
 			}
 		}
 		if oldest == nil {
-			return t.strangers < maxStrangers
+			return t.unproven < maxUnproven
 		}
-		if t.greet(oldest); oldest.state == linkHello {
-			t.dropStranger(oldest)
+		if t.handshake(oldest); oldest.state == linkHello {
+			t.dropUnproven(oldest)
 			return true
 		}
 	}
 }
 
 // stranger counts links that have not proven who they are.
-func (t *Transport) stranger(d int) {
-	t.strangers += d
+func (t *Transport) countUnproven(d int) {
+	t.unproven += d
 	if d < 0 && t.reopen {
 		t.listenOn()
 	}
@@ -275,12 +275,12 @@ func (t *Transport) expire() {
 	var ticks [8]byte
 	unix.Read(t.timer, ticks[:]) // EAGAIN if it was set anew meanwhile
 	t.timerAt = 0
-	if t.reopen && t.strangers < maxStrangers {
+	if t.reopen && t.unproven < maxUnproven {
 		t.listenOn()
 	}
 	now := time.Since(t.start)
-	if len(t.later) > 0 {
-		t.dialLater(now)
+	if len(t.redials) > 0 {
+		t.redialDue(now)
 	}
 	next := time.Duration(0)
 	for _, l := range t.links {
@@ -294,7 +294,7 @@ func (t *Transport) expire() {
 			continue
 		}
 		l.deadline = 0
-		t.late(l)
+		t.expireLink(l)
 	}
 	if next != 0 {
 		t.setTimer(next - now)
@@ -302,19 +302,19 @@ func (t *Transport) expire() {
 }
 
 // late ends one link whose deadline has passed.
-func (t *Transport) late(l *link) {
+func (t *Transport) expireLink(l *link) {
 	switch l.state {
 	case linkDialing, linkWelcome, linkVerdict:
-		t.undialled(l, unix.ETIMEDOUT)
+		t.dialFailed(l, unix.ETIMEDOUT)
 	case linkHello, linkProof:
-		t.dropStranger(l)
+		t.dropUnproven(l)
 	case linkLingering:
 		t.dropLink(l.peer)
 	case linkUp:
 		// It may not be dead at all and go on sending: what it sends from
 		// now on is not waited for. On an error rest is 0.
 		l.peer.expired = true
-		l.peer.rest, _ = unix.IoctlGetInt(l.fd, unix.TIOCINQ)
-		t.again(l)
+		l.peer.remaining, _ = unix.IoctlGetInt(l.fd, unix.TIOCINQ)
+		t.requeue(l)
 	}
 }

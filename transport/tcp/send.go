@@ -43,7 +43,7 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, b []byte, tok transpo
 	if n == msgHead+len(b) {
 		return transport.Sent
 	}
-	if e != 0 && !transient(e) {
+	if e != 0 && !isTransient(e) {
 		t.writeFailed(p, e)
 		return transport.Broken
 	}
@@ -67,13 +67,13 @@ func (t *Transport) queue(p *peer, b []byte, tok transport.Token) transport.Stat
 		t.copyIn(&p.out, b)
 		return transport.Sent
 	}
-	p.out.push(piece{b: b, tok: tok})
+	p.out.push(segment{b: b, tok: tok})
 	p.out.refs++
 	return transport.Queued
 }
 
 // transient: the call may work later.
-func transient(e unix.Errno) bool {
+func isTransient(e unix.Errno) bool {
 	return e == unix.EAGAIN || e == unix.EINTR || e == unix.ENOBUFS || e == unix.ENOMEM
 }
 
@@ -81,7 +81,7 @@ func transient(e unix.Errno) bool {
 // still be read; the end comes with the end of that.
 func (t *Transport) writeFailed(p *peer, err error) {
 	p.writeErr = err
-	t.again(p.link)
+	t.requeue(p.link)
 }
 
 // block waits for EPOLLOUT before the next send.
@@ -93,12 +93,12 @@ func (t *Transport) block(l *link) {
 // write gives the kernel the front of a link's output, of want bytes.
 func (t *Transport) write(l *link) (n, want int, e unix.Errno) {
 	p := l.peer
-	d := &t.lender
-	if q := &p.out.pieces[p.out.first]; d.owner != l && len(q.b) > 0 && t.plain(l, q) == 0 {
-		d.lend(l, q, p.sent)
+	d := &t.splicer
+	if q := &p.out.segments[p.out.first]; d.owner != l && len(q.b) > 0 && t.copiedBytes(l, q) == 0 {
+		d.stage(l, q, p.sent)
 	}
 	if d.owner == l {
-		want = d.inside
+		want = d.pipeBytes
 		n, e = d.send()
 		return n, want, e
 	}
@@ -122,11 +122,11 @@ func (t *Transport) pump(p *peer) {
 			break
 		}
 		if budget <= 0 {
-			t.again(l)
+			t.requeue(l)
 			break
 		}
 		n, want, e := t.write(l)
-		if e != 0 && !transient(e) {
+		if e != 0 && !isTransient(e) {
 			t.writeFailed(p, e)
 			return
 		}

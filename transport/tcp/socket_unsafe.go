@@ -100,7 +100,7 @@ func (v *vector) recv(fd int) (int, unix.Errno) {
 }
 
 // vmsplice puts the pages of b, which is not empty, into the pipe.
-func (d *lender) vmsplice(b []byte) (int, unix.Errno) {
+func (d *splicer) vmsplice(b []byte) (int, unix.Errno) {
 	d.iov.Base = unsafe.SliceData(b)
 	d.iov.SetLen(len(b))
 	return call(true, unix.SYS_VMSPLICE, uintptr(d.pipe[1]), uintptr(unsafe.Pointer(&d.iov)), 1, unix.SPLICE_F_NONBLOCK)

@@ -32,8 +32,8 @@ func expectClosed(t *testing.T, p *proc, c *caller) {
 		}
 		return done
 	}, p)
-	if p.up != 0 || p.strangers != 0 || len(p.events) != 0 {
-		t.Fatalf("after a stranger: %d links up, %d strangers, events %v", p.up, p.strangers, p.events)
+	if p.up != 0 || p.unproven != 0 || len(p.events) != 0 {
+		t.Fatalf("after a stranger: %d links up, %d strangers, events %v", p.up, p.unproven, p.events)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestStrangersAreDropped(t *testing.T) {
 		{"HTTP", []byte("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: something long enough to be a hello\r\n\r\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := open(t, 1, Options{StrangerTimeout: 30 * time.Millisecond})
+			p := open(t, 1, Options{UnprovenTimeout: 30 * time.Millisecond})
 			s := callUp(t, p, 9)
 			s.write(c.say)
 			expectClosed(t, p, s)
@@ -113,17 +113,17 @@ func TestWrongSecret(t *testing.T) {
 // strangers, not the process, and keep nobody out: a real one comes through
 // behind any number of them, and before them.
 func TestStrangersAreBounded(t *testing.T) {
-	p := open(t, 1, Options{StrangerTimeout: time.Hour})
+	p := open(t, 1, Options{UnprovenTimeout: time.Hour})
 	early := callUp(t, p, 8)
 	early.write(goodHello(testProc(8), testProc(1)))
-	for range 3 * maxStrangers {
+	for range 3 * maxUnproven {
 		callUp(t, p, 9)
 	}
-	until(t, "the places to be full", func() bool { return p.strangers == maxStrangers }, p)
+	until(t, "the places to be full", func() bool { return p.unproven == maxUnproven }, p)
 	good := callUp(t, p, 9)
 	good.join(p)
-	if p.strangers > maxStrangers {
-		t.Fatalf("%d strangers, at most %d are allowed", p.strangers, maxStrangers)
+	if p.unproven > maxUnproven {
+		t.Fatalf("%d strangers, at most %d are allowed", p.unproven, maxUnproven)
 	}
 	var w [welcomeBytes]byte
 	if _, err := io.ReadFull(early, w[:]); err != nil {
@@ -134,14 +134,14 @@ func TestStrangersAreBounded(t *testing.T) {
 // TestStrangersWithoutEnd: places that are taken by those who have said hello
 // are free again when their time is up.
 func TestStrangersWithoutEnd(t *testing.T) {
-	p := open(t, 1, Options{StrangerTimeout: 200 * time.Millisecond})
-	for range maxStrangers + 40 {
+	p := open(t, 1, Options{UnprovenTimeout: 200 * time.Millisecond})
+	for range maxUnproven + 40 {
 		callUp(t, p, 9).write(goodHello(testProc(9), testProc(1)))
 	}
-	until(t, "the places to be full", func() bool { return p.strangers == maxStrangers }, p)
+	until(t, "the places to be full", func() bool { return p.unproven == maxUnproven }, p)
 	good := callUp(t, p, 9)
 	good.join(p)
-	until(t, "the last to be dropped", func() bool { return p.strangers == 0 }, p)
+	until(t, "the last to be dropped", func() bool { return p.unproven == 0 }, p)
 }
 
 // TestRedials: who is hung up on before a welcome calls again.

@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceLent lends the kernel what goes in bulk.
 func TestConformanceLent(t *testing.T) {
 	transporttest.RunWith(t, transporttest.Options{Rounds: 50},
-		func(t *testing.T) transporttest.Fabric { return newFabric(Options{lendFrom: probeBytes}) })
+		func(t *testing.T) transporttest.Fabric { return newFabric(Options{spliceFrom: probeBytes}) })
 }
 
 // TestConformanceSmall makes frames and messages small.

@@ -37,7 +37,7 @@ type Transport struct {
 	links     []*link // by what epoll tells; nil if free
 	freeLinks []int32
 	linkGen   int32
-	strangers int // links that have not proven who they are
+	unproven  int // links that have not proven who they are
 	up        int // links that carry frames
 	lingering int // links that are released and not closed
 	blocked   int // links that wait for EPOLLOUT
@@ -47,26 +47,26 @@ type Transport struct {
 
 	// The Poll under way, and what is left for the next.
 	events  []transport.Event
-	told    int
+	emitted int
 	pending []transport.Event
 	ready   []*link // links that want a turn in the next Poll
-	turns   []*link // ready of the Poll under way
+	serving []*link // ready of the Poll under way
 	failing []*peer
-	later   []*peer // that are dialled again when the timer says so
+	redials []*peer // that are dialled again when the timer says so
 	turn    uint64
 
-	hot    *link // the only busy link: polled without asking epoll
-	idle   int   // how often it had nothing
-	last   *link // the link of the last input that epoll told
-	look   bool  // ask epoll in the next Poll in any case
-	reopen bool  // listeners are off
+	direct  *link // the only busy link: polled without asking epoll
+	idle    int   // how often it had nothing
+	last    *link // the link of the last input that epoll told
+	askNext bool  // ask epoll in the next Poll in any case
+	reopen  bool  // listeners are off
 
 	scratch [msgHead + copyMax]byte
 	blocks  [][]byte // free, as are the next two
 	freeOut []*bulkOut
 	freeIn  []*bulkIn
 	vec     vector
-	lender  lender
+	splicer splicer
 	epoll   [64]unix.EpollEvent
 }
 
@@ -83,7 +83,7 @@ func Open(env transport.Env, opt Options) (*Transport, error) {
 	}
 	t := &Transport{
 		env: env, opt: opt, epfd: -1, timer: -1,
-		byProc: make(map[wire.ProcID]*peer), start: time.Now(), look: true,
+		byProc: make(map[wire.ProcID]*peer), start: time.Now(), askNext: true,
 	}
 	if err := t.open(); err != nil {
 		t.closeAll()
@@ -172,10 +172,10 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	t.dialNext(p)
 	if p.state == peerDown {
 		switch {
-		case retry.Files(p.dialErr):
+		case retry.OutOfFiles(p.dialErr):
 			t.Release(p.slot)
 			return 0, fmt.Errorf("tcp: this process can open no more files (ulimit -n): %w", p.dialErr)
-		case retry.Memory(p.dialErr):
+		case retry.OutOfMemory(p.dialErr):
 			t.Release(p.slot)
 			return 0, fmt.Errorf("tcp: no memory for a connection: %w", p.dialErr)
 		}
@@ -199,13 +199,13 @@ func (t *Transport) FD() int { return t.epfd }
 // Arm implements transport.Transport. Sockets and deadlines are always in
 // the epoll descriptor; what is left is what lies in memory.
 func (t *Transport) Arm() bool {
-	t.look = true
-	t.cool()
+	t.askNext = true
+	t.stopDirect()
 	return len(t.pending) == 0 && len(t.ready) == 0 && len(t.failing) == 0
 }
 
 // Disarm implements transport.Transport.
-func (t *Transport) Disarm() { t.look = true }
+func (t *Transport) Disarm() { t.askNext = true }
 
 // Flushed implements transport.Transport. The kernel has everything; Close
 // sees to it that nothing overtakes it.
@@ -226,7 +226,7 @@ func (t *Transport) Flushed() bool {
 // Taken implements transport.Keeper: the kernels of the peers have everything. What
 // an ending process has not read resets its connections, and what is still on its way
 // would be lost.
-func (t *Transport) Taken() bool {
+func (t *Transport) Drained() bool {
 	for _, l := range t.links {
 		if l == nil || l.state != linkUp && l.state != linkLingering {
 			continue
@@ -263,7 +263,7 @@ func (t *Transport) Close() error {
 			fds := [1]unix.PollFd{{Fd: int32(t.epfd), Events: unix.POLLIN}}
 			unix.Poll(fds[:], int(left/time.Millisecond)+1)
 		}
-		t.look = true
+		t.askNext = true
 		t.Poll(sink[:])
 	}
 	t.closeAll()
@@ -285,7 +285,7 @@ func (t *Transport) closeAll() {
 			t.closeLink(l)
 		}
 	}
-	t.lender.close()
+	t.splicer.close()
 	for _, fd := range []int{t.timer, t.epfd} {
 		if fd >= 0 {
 			unix.Close(fd)

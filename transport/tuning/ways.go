@@ -13,10 +13,10 @@ import (
 )
 
 // Table has the limits for either distance.
-type Table struct{ Near, Far Limits }
+type Table struct{ Near, Far Thresholds }
 
 // Limits are lengths in bytes.
-type Limits struct {
+type Thresholds struct {
 	// Answer and Stream are from where on payloads that answer a message, and those that do
 	// not, are written past the cache, in a ring that is wide; 0: none are.
 	Answer, Stream int
@@ -28,19 +28,19 @@ type Limits struct {
 }
 
 // Most is the largest limit.
-const Most = 16 << 20
+const MaxThreshold = 16 << 20
 
 // Default is the built-in table.
 func Default() Table {
 	return Table{
-		Near: Limits{Answer: 0, Stream: 0, Push: 80 << 10, Alone: 8 << 10},
-		Far:  Limits{Answer: 384, Stream: 512, Push: 40 << 10, Alone: 8 << 10},
+		Near: Thresholds{Answer: 0, Stream: 0, Push: 80 << 10, Alone: 8 << 10},
+		Far:  Thresholds{Answer: 384, Stream: 512, Push: 40 << 10, Alone: 8 << 10},
 	}
 }
 
 // Least is the shortest payload for which the distance matters; 0: there is none.
-func (t *Table) Least() (least int) {
-	for _, l := range [...]*Limits{&t.Near, &t.Far} {
+func (t *Table) Smallest() (least int) {
+	for _, l := range [...]*Thresholds{&t.Near, &t.Far} {
 		for _, n := range [...]int{l.Answer, l.Stream} {
 			if n > 0 && (least == 0 || n < least) {
 				least = n
@@ -51,18 +51,18 @@ func (t *Table) Least() (least int) {
 }
 
 // fields are the limits of a table by the words of its text.
-func (t *Table) fields() []field {
-	var list []field
+func (t *Table) entries() []entry {
+	var list []entry
 	for _, d := range [...]struct {
 		name string
-		l    *Limits
+		l    *Thresholds
 	}{{"near", &t.Near}, {"far", &t.Far}} {
-		list = append(list, field{d.name, "answer", &d.l.Answer}, field{d.name, "stream", &d.l.Stream}, field{d.name, "push", &d.l.Push}, field{d.name, "alone", &d.l.Alone})
+		list = append(list, entry{d.name, "answer", &d.l.Answer}, entry{d.name, "stream", &d.l.Stream}, entry{d.name, "push", &d.l.Push}, entry{d.name, "alone", &d.l.Alone})
 	}
 	return list
 }
 
-type field struct {
+type entry struct {
 	distance, way string
 	n             *int
 }
@@ -90,13 +90,13 @@ func (t *Table) set(words []string) error {
 	if len(words) != 3 {
 		return fmt.Errorf("%d words, not DISTANCE WAY BYTES", len(words))
 	}
-	for _, f := range t.fields() {
+	for _, f := range t.entries() {
 		if f.distance != words[0] || f.way != words[1] {
 			continue
 		}
 		n, err := strconv.Atoi(words[2])
-		if err != nil || n < 0 || n > Most {
-			return fmt.Errorf("%q is not a number of bytes from 0 to %d", words[2], Most)
+		if err != nil || n < 0 || n > MaxThreshold {
+			return fmt.Errorf("%q is not a number of bytes from 0 to %d", words[2], MaxThreshold)
 		}
 		*f.n = n
 		return nil
@@ -107,7 +107,7 @@ func (t *Table) set(words []string) error {
 // String is the table as Parse reads it.
 func (t Table) String() string {
 	var b strings.Builder
-	for _, f := range t.fields() {
+	for _, f := range t.entries() {
 		fmt.Fprintf(&b, "%s %s %d\n", f.distance, f.way, *f.n)
 	}
 	return b.String()

@@ -16,10 +16,10 @@ func TestTable(t *testing.T) {
 	if d.Near.Push, d.Far.Answer = 100, 0; err != nil || got != d {
 		t.Errorf("%v, %v", got, err)
 	}
-	if n := d.Least(); n != 512 {
+	if n := d.Smallest(); n != 512 {
 		t.Errorf("least %d", n)
 	}
-	if n := (&Table{}).Least(); n != 0 {
+	if n := (&Table{}).Smallest(); n != 0 {
 		t.Errorf("least %d of none", n)
 	}
 	for text, want := range map[string]string{

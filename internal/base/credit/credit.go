@@ -33,7 +33,7 @@ const (
 	overdraft = 1 << 16
 	// askAgain is how often the budget is refused before the system is asked
 	// for memory again.
-	askAgain = 1024
+	refusalsPerRefresh = 1024
 )
 
 // Units is what an eager message costs.
@@ -50,7 +50,7 @@ const (
 
 // account is what a peer may have here at one time of one kind: units of eager
 // messages, or announcements.
-type account struct {
+type grant struct {
 	base   int64 // what it starts with
 	window int64 // given to it altogether: it has them, or they are on their way, held or owed
 	held   int64 // of messages that nobody has received
@@ -59,11 +59,11 @@ type account struct {
 }
 
 // grown is what the window has had of the budget.
-func (a *account) grown() int64 { return (a.window - a.base) * a.cost }
+func (a *grant) grown() int64 { return (a.window - a.base) * a.cost }
 
 // spare is what is given out beyond what the peer needs: as much as it started
 // with, or nothing if it is gone.
-func (a *account) spare(gone bool) int64 {
+func (a *grant) spare(gone bool) int64 {
 	if gone {
 		return a.window - max(a.held, a.base)
 	}
@@ -72,68 +72,70 @@ func (a *account) spare(gone bool) int64 {
 
 // isFull reports whether the peer is to be told that there is no more. Else it
 // has enough again to fill the window, at which it will be told.
-func (a *account) isFull() bool {
+func (a *grant) isFull() bool {
 	a.full = a.full && a.held > a.window-a.base/2
 	return a.full
 }
 
 // Pair is the credit between this process and a peer. What this process may send:
 // eager and envelopes, as the peer has given it; what it has given: in.
-type Pair struct {
+type Account struct {
 	eager, envelopes int32
 	owed             [2]int32 // to give back, by Kind
-	in               [2]account
+	grants           [2]grant
 	// What the peer has told: it gives no more.
 	noEager, noEnvelopes bool
 }
 
 // Affords reports whether an eager message of so many units may go.
-func (p *Pair) Affords(units int32) bool { return p.eager >= units }
+func (p *Account) Affords(units int32) bool { return p.eager >= units }
 
 // Owed is the eager credit that can go back with a message, which ends with
 // Returned.
-func (p *Pair) Owed() uint32 { return uint32(p.owed[Eager]) }
+func (p *Account) Owed() uint32 { return uint32(p.owed[Eager]) }
 
 // Returned books that what is Owed has gone.
-func (p *Pair) Returned() { p.owed[Eager] = 0 }
+func (p *Account) ClearOwed() { p.owed[Eager] = 0 }
 
 // Spend books an eager message.
-func (p *Pair) Spend(units int32) { p.eager -= units }
+func (p *Account) Spend(units int32) { p.eager -= units }
 
 // Announce books an announcement.
-func (p *Pair) Announce() { p.envelopes-- }
+func (p *Account) Announce() { p.envelopes-- }
 
 // MayAnnounce reports whether there is envelope credit for an announcement, or it
 // passes without: fills tells whether it is of those that have filled the receiver.
-func (p *Pair) MayAnnounce(fills bool) bool {
+func (p *Account) MayAnnounce(fills bool) bool {
 	return p.envelopes > 0 || p.noEnvelopes && p.envelopes > -overdraft && !fills
 }
 
 // Envelopes reports whether there is envelope credit.
-func (p *Pair) Envelopes() bool { return p.envelopes > 0 }
+func (p *Account) Envelopes() bool { return p.envelopes > 0 }
 
 // NoEager reports whether the peer has said that it gives no eager credit beyond
 // what this process has; NoEnvelopes, no envelope credit.
-func (p *Pair) NoEager() bool     { return p.noEager }
-func (p *Pair) NoEnvelopes() bool { return p.noEnvelopes }
+func (p *Account) NoEager() bool     { return p.noEager }
+func (p *Account) NoEnvelopes() bool { return p.noEnvelopes }
 
 // Told books what the peer has said of both.
-func (p *Pair) Told(noEager, noEnvelopes bool) { p.noEager, p.noEnvelopes = noEager, noEnvelopes }
+func (p *Account) SetExhausted(noEager, noEnvelopes bool) {
+	p.noEager, p.noEnvelopes = noEager, noEnvelopes
+}
 
 // Given is what was given to the peer altogether, eager units and announcements.
-func (p *Pair) Given() int64 { return p.in[Eager].window + p.in[Announced].window }
+func (p *Account) Given() int64 { return p.grants[Eager].window + p.grants[Announced].window }
 
 // Held is what the peer has here of one kind.
-func (p *Pair) Held(k Kind) int64 { return p.in[k].held }
+func (p *Account) Held(k Kind) int64 { return p.grants[k].held }
 
 // Full reports whether the peer was told that there is no more of a kind.
-func (p *Pair) Full(k Kind) bool { return p.in[k].full }
+func (p *Account) Full(k Kind) bool { return p.grants[k].full }
 
 // Tight reports whether it was told so of any.
-func (p *Pair) Tight() bool { return p.in[Eager].full || p.in[Announced].full }
+func (p *Account) AnyFull() bool { return p.grants[Eager].full || p.grants[Announced].full }
 
 // Owes reports whether anything is to be given back.
-func (p *Pair) Owes() bool { return p.owed[Eager] > 0 || p.owed[Announced] > 0 }
+func (p *Account) Owes() bool { return p.owed[Eager] > 0 || p.owed[Announced] > 0 }
 
 // Return is what one process gives back to the other, and how things stand.
 type Return struct {
@@ -142,30 +144,30 @@ type Return struct {
 }
 
 // Settle is what is owed, which is then on its way.
-func (p *Pair) Settle() Return {
+func (p *Account) Settle() Return {
 	r := Return{Eager: p.owed[Eager], Envelopes: p.owed[Announced]}
 	p.owed = [2]int32{}
-	r.NoEager, r.NoEnvelopes = p.in[Eager].isFull(), p.in[Announced].isFull()
+	r.NoEager, r.NoEnvelopes = p.grants[Eager].isFull(), p.grants[Announced].isFull()
 	return r
 }
 
 // Flow is the flow control of a process towards all its peers.
 type Flow struct {
-	base    int64 // eager credit that each peer starts with, in units
-	most    int64 // that there can be
-	oweMost int32 // that goes back by itself
-	fixed   bool  // eager windows do not grow
-	room    func() int64
+	base            int64 // eager credit that each peer starts with, in units
+	maxUnits        int64 // that there can be
+	returnThreshold int32 // that goes back by itself
+	fixed           bool  // eager windows do not grow
+	room            func() int64
 	budget
 }
 
 // budget is the memory for windows beyond those that every peer starts with,
 // in units.
 type budget struct {
-	limit   int64
-	used    int64
-	asked   int64 // used when the limit was last looked for
-	refused int
+	limit         int64
+	used          int64
+	usedAtRefresh int64 // used when the limit was last looked for
+	refused       int
 }
 
 // New is the flow control of a process whose peers begin with so many bytes of
@@ -173,9 +175,9 @@ type budget struct {
 // The budget is in bytes; 0: what room tells, if that is not nil, each time it is
 // asked.
 func New(bytes, limit int64, room func() int64) (Flow, error) {
-	f := Flow{fixed: bytes != 0, most: bytes / UnitBytes, room: room, budget: budget{limit: limit / UnitBytes}}
+	f := Flow{fixed: bytes != 0, maxUnits: bytes / UnitBytes, room: room, budget: budget{limit: limit / UnitBytes}}
 	if !f.fixed {
-		bytes, f.most = Default, MaxUnits
+		bytes, f.maxUnits = Default, MaxUnits
 	}
 	if bytes < 4*UnitBytes || bytes > MaxUnits*UnitBytes {
 		return f, fmt.Errorf("credit of %d bytes is out of range", bytes)
@@ -184,7 +186,7 @@ func New(bytes, limit int64, room func() int64) (Flow, error) {
 		f.room = nil
 	}
 	f.base = bytes / UnitBytes
-	f.oweMost = int32(f.base / 4)
+	f.returnThreshold = int32(f.base / 4)
 	return f, nil
 }
 
@@ -198,10 +200,10 @@ func (f *Flow) Fixed() bool { return f.fixed }
 func (f *Flow) Used() int64 { return f.used }
 
 // Start gives a new peer what all start with.
-func (f *Flow) Start(p *Pair) {
+func (f *Flow) Start(p *Account) {
 	p.eager, p.envelopes = int32(f.base), Envelopes
-	p.in[Eager] = account{base: f.base, window: f.base, cost: 1}
-	p.in[Announced] = account{base: Envelopes, window: Envelopes, cost: announcedUnits}
+	p.grants[Eager] = grant{base: f.base, window: f.base, cost: 1}
+	p.grants[Announced] = grant{base: Envelopes, window: Envelopes, cost: announcedUnits}
 	p.noEager = f.fixed
 }
 
@@ -210,23 +212,23 @@ func (f *Flow) Start(p *Pair) {
 // may be used for what it wants.
 func (f *Flow) fits(grown, step, part int64) bool {
 	fits := func() bool { return grown+step <= f.limit*part/8-f.used-step }
-	if f.room != nil && (f.limit == 0 || 2*f.used >= f.limit && 16*(f.used-f.asked) >= f.limit) {
-		f.ask()
+	if f.room != nil && (f.limit == 0 || 2*f.used >= f.limit && 16*(f.used-f.usedAtRefresh) >= f.limit) {
+		f.refreshLimit()
 	}
 	if fits() {
 		return true
 	}
-	if f.refused++; f.refused%askAgain == 1 && f.room != nil {
-		f.ask()
+	if f.refused++; f.refused%refusalsPerRefresh == 1 && f.room != nil {
+		f.refreshLimit()
 		return fits()
 	}
 	return false
 }
 
-func (f *Flow) ask() { f.limit, f.asked = f.used+f.room()/UnitBytes, f.used }
+func (f *Flow) refreshLimit() { f.limit, f.usedAtRefresh = f.used+f.room()/UnitBytes, f.used }
 
 // News is what a charge has led to.
-type News struct {
+type Outcome struct {
 	Over   int64 // the message is so many bytes beyond the credit: nothing else happened
 	Tell   bool  // the peer is to be told: Settle
 	Filled bool  // of announcements it gets no more from now on
@@ -234,19 +236,19 @@ type News struct {
 
 // Charge counts an unexpected message of n units, for which the peer must have had
 // credit. One that is gone gets no more.
-func (f *Flow) Charge(p *Pair, k Kind, n int32, gone bool) (what News) {
-	a := &p.in[k]
+func (f *Flow) Charge(p *Account, k Kind, n int32, gone bool) (what Outcome) {
+	a := &p.grants[k]
 	most := a.window
 	if k == Announced {
 		most += overdraft
 	}
 	if a.held += int64(n); a.held > most {
-		return News{Over: (a.held - most) * UnitBytes}
+		return Outcome{Over: (a.held - most) * UnitBytes}
 	}
 	if a.held > a.window-a.base/2 {
 		f.extend(p, k, gone, &what)
 	}
-	if k == Announced && p.in[Eager].full {
+	if k == Announced && p.grants[Eager].full {
 		f.extend(p, Eager, gone, &what)
 	}
 	return what
@@ -254,8 +256,8 @@ func (f *Flow) Charge(p *Pair, k Kind, n int32, gone bool) (what News) {
 
 // extend makes a window larger, or says that the peer must hear that it will not
 // be.
-func (f *Flow) extend(p *Pair, k Kind, gone bool, what *News) {
-	a := &p.in[k]
+func (f *Flow) extend(p *Account, k Kind, gone bool, what *Outcome) {
+	a := &p.grants[k]
 	part, step := int64(8), a.base/2
 	if k == Eager {
 		if f.fixed {
@@ -264,7 +266,7 @@ func (f *Flow) extend(p *Pair, k Kind, gone bool, what *News) {
 		part = 7 // the rest is for announcements
 	}
 	switch {
-	case !gone && a.window+step <= MaxUnits && f.fits(p.in[Eager].grown()+p.in[Announced].grown(), step*a.cost, part):
+	case !gone && a.window+step <= MaxUnits && f.fits(p.grants[Eager].grown()+p.grants[Announced].grown(), step*a.cost, part):
 		a.window += step
 		a.full = false
 		f.used += step * a.cost
@@ -280,8 +282,8 @@ func (f *Flow) extend(p *Pair, k Kind, gone bool, what *News) {
 
 // Release takes a message back that was charged. It returns the units that the peer
 // gets back: GiveBack.
-func (f *Flow) Release(p *Pair, k Kind, n int32, gone bool) int32 {
-	a := &p.in[k]
+func (f *Flow) Release(p *Account, k Kind, n int32, gone bool) int32 {
+	a := &p.grants[k]
 	a.held -= int64(n)
 	if spare := min(a.spare(gone), int64(n)); spare > 0 {
 		// The window shrinks to what it was: the peer does not get this back.
@@ -294,23 +296,23 @@ func (f *Flow) Release(p *Pair, k Kind, n int32, gone bool) int32 {
 
 // GiveBack notes credit for a message that the peer has sent. It goes back with the
 // next message or, when much is owed, by itself: then it reports true.
-func (f *Flow) GiveBack(p *Pair, k Kind, n int32) bool {
+func (f *Flow) GiveBack(p *Account, k Kind, n int32) bool {
 	p.owed[k] += n
 	if k == Announced {
 		return p.owed[k] >= Envelopes/4
 	}
-	return p.owed[k] >= f.oweMost
+	return p.owed[k] >= f.returnThreshold
 }
 
 // Owe is GiveBack of an eager message.
-func (f *Flow) Owe(p *Pair, n int32) bool {
+func (f *Flow) GiveBackEager(p *Account, n int32) bool {
 	p.owed[Eager] += n
-	return p.owed[Eager] >= f.oweMost
+	return p.owed[Eager] >= f.returnThreshold
 }
 
 // Take books credit that came back. It returns false if it is more than was used.
-func (f *Flow) Take(p *Pair, n, envelopes uint32) bool {
-	if int64(p.eager)+int64(n) > f.most || int64(p.envelopes)+int64(envelopes) > MaxUnits {
+func (f *Flow) Take(p *Account, n, envelopes uint32) bool {
+	if int64(p.eager)+int64(n) > f.maxUnits || int64(p.envelopes)+int64(envelopes) > MaxUnits {
 		return false
 	}
 	p.eager += int32(n)
@@ -319,9 +321,9 @@ func (f *Flow) Take(p *Pair, n, envelopes uint32) bool {
 }
 
 // Lose takes back what a peer that is gone has no more use for.
-func (f *Flow) Lose(p *Pair) {
-	for k := range p.in {
-		a := &p.in[k]
+func (f *Flow) Reclaim(p *Account) {
+	for k := range p.grants {
+		a := &p.grants[k]
 		if spare := a.spare(true); spare > 0 {
 			a.window -= spare
 			f.used -= spare * a.cost
@@ -332,11 +334,11 @@ func (f *Flow) Lose(p *Pair) {
 // Balanced reports whether two processes that have received all that they sent to
 // each other, and all credit that came back, agree: p is the credit of the one,
 // peer that of the other.
-func (p *Pair) Balanced(peer *Pair) bool {
-	return int64(p.eager)+int64(peer.owed[Eager]) == peer.in[Eager].window && peer.in[Eager].held == 0 &&
-		int64(p.envelopes)+int64(peer.owed[Announced]) == peer.in[Announced].window && peer.in[Announced].held == 0
+func (p *Account) Balanced(peer *Account) bool {
+	return int64(p.eager)+int64(peer.owed[Eager]) == peer.grants[Eager].window && peer.grants[Eager].held == 0 &&
+		int64(p.envelopes)+int64(peer.owed[Announced]) == peer.grants[Announced].window && peer.grants[Announced].held == 0
 }
 
-func (p *Pair) String() string {
+func (p *Account) String() string {
 	return fmt.Sprintf("may send %d units and %d announcements, owes %d and %d", p.eager, p.envelopes, p.owed[Eager], p.owed[Announced])
 }

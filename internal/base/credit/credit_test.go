@@ -11,7 +11,7 @@ import (
 // side is one of two processes that send to each other.
 type side struct {
 	Flow
-	Pair
+	Account
 	room  int64
 	kept  []message // not received
 	wires []message // on their way here
@@ -41,19 +41,19 @@ func TestBooks(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Flow, ss[i] = f, s
-			s.Start(&s.Pair)
+			s.Start(&s.Account)
 		}
 		take := func(s, from *side) {
 			m := s.wires[0]
 			s.wires = s.wires[1:]
 			switch {
 			case m.back != nil:
-				if !s.Take(&s.Pair, uint32(m.back.Eager), uint32(m.back.Envelopes)) {
+				if !s.Take(&s.Account, uint32(m.back.Eager), uint32(m.back.Envelopes)) {
 					t.Fatal("more credit than was used")
 				}
-				s.Told(m.back.NoEager || s.Fixed(), m.back.NoEnvelopes)
+				s.SetExhausted(m.back.NoEager || s.Fixed(), m.back.NoEnvelopes)
 			default:
-				what := s.Charge(&s.Pair, m.k, m.n, false)
+				what := s.Charge(&s.Account, m.k, m.n, false)
 				if what.Over > 0 {
 					t.Fatalf("%d bytes beyond the credit", what.Over)
 				}
@@ -66,7 +66,7 @@ func TestBooks(t *testing.T) {
 		receive := func(s, from *side) {
 			m := s.kept[0]
 			s.kept = s.kept[1:]
-			if s.GiveBack(&s.Pair, m.k, s.Release(&s.Pair, m.k, m.n, false)) {
+			if s.GiveBack(&s.Account, m.k, s.Release(&s.Account, m.k, m.n, false)) {
 				s.tell(from)
 			}
 		}
@@ -92,7 +92,7 @@ func TestBooks(t *testing.T) {
 					receive(s, o)
 				}
 			}
-			if s.Tight() {
+			if s.AnyFull() {
 				full++
 			}
 		}
@@ -106,10 +106,10 @@ func TestBooks(t *testing.T) {
 			}
 		}
 		for i, s := range ss {
-			if o := ss[1-i]; !s.Balanced(&o.Pair) {
-				t.Errorf("fixed %d: %v, and the other %v", fixed, &s.Pair, &o.Pair)
+			if o := ss[1-i]; !s.Balanced(&o.Account) {
+				t.Errorf("fixed %d: %v, and the other %v", fixed, &s.Account, &o.Account)
 			}
-			s.Lose(&s.Pair)
+			s.Reclaim(&s.Account)
 			if s.Used() != 0 {
 				t.Errorf("fixed %d: %d units of the budget are used for nobody", fixed, s.Used())
 			}
@@ -127,7 +127,7 @@ func TestBeyond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Pair
+	var p Account
 	f.Start(&p)
 	if what := f.Charge(&p, Eager, 4, false); what.Over != 0 {
 		t.Errorf("%+v", what)

@@ -62,7 +62,7 @@ const (
 
 	// Told is no error's class: Fault.Err is an error of the public packages,
 	// which whoever handles errors has seen.
-	Told
+	Reported
 )
 
 // text is what Error gives.

@@ -11,7 +11,7 @@ import (
 // Every class says what it is, and no two say the same.
 func TestClassesHaveTexts(t *testing.T) {
 	seen := map[string]Class{}
-	for c := OK + 1; c < Told; c++ {
+	for c := OK + 1; c < Reported; c++ {
 		s := c.Error()
 		if s == fmt.Sprintf("error class %d", uint8(c)) {
 			t.Errorf("class %d has no text", uint8(c))

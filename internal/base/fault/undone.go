@@ -7,11 +7,11 @@ import "fmt"
 // Undone is why a communicator was revoked, or could not be made: it is over sets of a
 // change, the operation of this number, that was rolled back. It is of class
 // RolledBack.
-type Undone uint32
+type Rollback uint32
 
-func (u Undone) Error() string {
+func (u Rollback) Error() string {
 	return fmt.Sprintf("it is over process sets that change %d would have made, which was rolled back", uint32(u))
 }
 
 // Is makes errors.Is(err, RolledBack) work.
-func (u Undone) Is(target error) bool { return target == error(RolledBack) }
+func (u Rollback) Is(target error) bool { return target == error(RolledBack) }

@@ -31,17 +31,17 @@ func Compare(a, b wire.Members) Order {
 	switch {
 	case a.Equal(b):
 		return Ident
-	case a.Len() != b.Len() || total(shared(a, b)) != a.Len():
+	case a.Len() != b.Len() || total(common(a, b)) != a.Len():
 		return Unequal
 	}
 	return Similar
 }
 
 // Intersection is the members of a that are in b, in the order of a.
-func Intersection(a, b wire.Members) wire.Members { return keep(a, shared(a, b)) }
+func Intersection(a, b wire.Members) wire.Members { return pick(a, common(a, b)) }
 
 // Difference is the members of a that are not in b, in the order of a.
-func Difference(a, b wire.Members) wire.Members { return keep(a, others(a.Len(), shared(a, b))) }
+func Difference(a, b wire.Members) wire.Members { return pick(a, complement(a.Len(), common(a, b))) }
 
 // Union is the members of a, then those of b that are not in a.
 func Union(a, b wire.Members) wire.Members {
@@ -58,7 +58,7 @@ func Union(a, b wire.Members) wire.Members {
 // Incl is the members of a with the given ranks, in that order. Ranks must
 // exist and be different.
 func Incl(a wire.Members, ranks []int) (wire.Members, error) {
-	if _, err := ranked(a.Len(), ranks); err != nil {
+	if _, err := checkRanks(a.Len(), ranks); err != nil {
 		return wire.Members{}, err
 	}
 	var m wire.MembersBuilder
@@ -71,22 +71,22 @@ func Incl(a wire.Members, ranks []int) (wire.Members, error) {
 // Excl is the members of a without those of the given ranks, which must exist
 // and be different.
 func Excl(a wire.Members, ranks []int) (wire.Members, error) {
-	out, err := ranked(a.Len(), ranks)
+	out, err := checkRanks(a.Len(), ranks)
 	if err != nil {
 		return wire.Members{}, err
 	}
-	return keep(a, others(a.Len(), out)), nil
+	return pick(a, complement(a.Len(), out)), nil
 }
 
 // RangeIncl is the members of a with the ranks of the triplets, in that order.
 // Ranks must exist and be different.
 func RangeIncl(a wire.Members, ts []Triplet) (wire.Members, error) {
-	if _, err := ranges(a.Len(), ts); err != nil {
+	if _, err := checkTriplets(a.Len(), ts); err != nil {
 		return wire.Members{}, err
 	}
 	var m wire.MembersBuilder
 	for _, t := range ts {
-		cut(&m, a, t.First, t.count(), t.Stride)
+		appendRanks(&m, a, t.First, t.count(), t.Stride)
 	}
 	return m.Members(), nil
 }
@@ -94,11 +94,11 @@ func RangeIncl(a wire.Members, ts []Triplet) (wire.Members, error) {
 // RangeExcl is the members of a without those with the ranks of the triplets,
 // which must exist and be different.
 func RangeExcl(a wire.Members, ts []Triplet) (wire.Members, error) {
-	out, err := ranges(a.Len(), ts)
+	out, err := checkTriplets(a.Len(), ts)
 	if err != nil {
 		return wire.Members{}, err
 	}
-	return keep(a, others(a.Len(), out)), nil
+	return pick(a, complement(a.Len(), out)), nil
 }
 
 // Translate gives the ranks in b of the members of a with the given ranks, -1
@@ -118,7 +118,7 @@ func Translate(a wire.Members, ranks []int, b wire.Members) ([]int, error) {
 func (t Triplet) count() int { return (max(t.Last, -1<<62)-t.First)/t.Stride + 1 }
 
 // ranges checks triplets for a group of n ranks and returns their ranks.
-func ranges(n int, ts []Triplet) ([]span, error) {
+func checkTriplets(n int, ts []Triplet) ([]span, error) {
 	spans := make([]span, 0, len(ts))
 	for _, t := range ts {
 		switch {
@@ -140,7 +140,7 @@ func ranges(n int, ts []Triplet) ([]span, error) {
 }
 
 // ranked checks a list of ranks of a group of n and returns them as spans.
-func ranked(n int, ranks []int) ([]span, error) {
+func checkRanks(n int, ranks []int) ([]span, error) {
 	spans := make([]span, len(ranks))
 	for i, r := range ranks {
 		if r < 0 || r >= n {
@@ -152,9 +152,9 @@ func ranked(n int, ranks []int) ([]span, error) {
 }
 
 // shared gives the ranks in a of the members that are in b, too.
-func shared(a, b wire.Members) []span {
+func common(a, b wire.Members) []span {
 	if len(a.Ranges())*len(b.Ranges()) > min(a.Len(), b.Len()) {
-		return sharedOneByOne(a, b)
+		return commonOneByOne(a, b)
 	}
 	var spans []span
 	for k, r := range a.Ranges() {
@@ -173,7 +173,7 @@ func shared(a, b wire.Members) []span {
 
 // sharedOneByOne looks every member up: for groups of about as many ranges as
 // members.
-func sharedOneByOne(a, b wire.Members) []span {
+func commonOneByOne(a, b wire.Members) []span {
 	var spans []span
 	if a.Len() <= b.Len() {
 		for i, p := range a.All() {
@@ -197,16 +197,16 @@ func sharedOneByOne(a, b wire.Members) []span {
 }
 
 // keep is the members of a with the ranks of ordered spans.
-func keep(a wire.Members, spans []span) wire.Members {
+func pick(a wire.Members, spans []span) wire.Members {
 	var m wire.MembersBuilder
 	for _, s := range spans {
-		cut(&m, a, s.first, s.count, s.step)
+		appendRanks(&m, a, s.first, s.count, s.step)
 	}
 	return m.Members()
 }
 
 // cut adds the members of a with the ranks first, first+step, ... to m.
-func cut(m *wire.MembersBuilder, a wire.Members, first, count, step int) {
+func appendRanks(m *wire.MembersBuilder, a wire.Members, first, count, step int) {
 	for count > 0 {
 		k, at := a.Find(first)
 		r := a.Ranges()[k]

@@ -86,7 +86,7 @@ func sorted(spans []span) ([]span, error) {
 }
 
 // others gives the ranks below n that are not in the ordered spans.
-func others(n int, spans []span) []span {
+func complement(n int, spans []span) []span {
 	var out []span
 	next := 0
 	upTo := func(end int) { // the ranks from next up to end

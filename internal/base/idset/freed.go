@@ -19,8 +19,8 @@ import (
 //
 // Creators that have ended add up, too. Other members may still send in what
 // they have made, so those of MaxPast are kept.
-type Freed struct {
-	m    map[wire.ProcID]Spans
+type FreedContexts struct {
+	m    map[wire.ProcID]Set
 	past []wire.ProcID // creators that have ended, oldest first
 }
 
@@ -31,9 +31,9 @@ const (
 )
 
 // Add books that a context was freed.
-func (s *Freed) Add(id wire.ContextID) {
+func (s *FreedContexts) Add(id wire.ContextID) {
 	if s.m == nil {
-		s.m = map[wire.ProcID]Spans{}
+		s.m = map[wire.ProcID]Set{}
 	}
 	id = id.Whole() // both are freed at once
 	of := s.m[id.Creator]
@@ -49,7 +49,7 @@ func (s *Freed) Add(id wire.ContextID) {
 }
 
 // Retire tells that a creator has ended and nothing here names it any more.
-func (s *Freed) Retire(creator wire.ProcID) {
+func (s *FreedContexts) Retire(creator wire.ProcID) {
 	if s.m[creator] == nil || slices.Contains(s.past, creator) {
 		return
 	}
@@ -60,15 +60,15 @@ func (s *Freed) Retire(creator wire.ProcID) {
 }
 
 // Has reports whether a context was freed, as far as that is remembered.
-func (s *Freed) Has(id wire.ContextID) bool {
+func (s *FreedContexts) Has(id wire.ContextID) bool {
 	return s.m[id.Creator].Has(id.Whole().Serial)
 }
 
 // Empty reports whether no context was ever freed.
-func (s *Freed) Empty() bool { return len(s.m) == 0 }
+func (s *FreedContexts) Empty() bool { return len(s.m) == 0 }
 
 // Creators is how many are remembered.
-func (s *Freed) Creators() int { return len(s.m) }
+func (s *FreedContexts) Creators() int { return len(s.m) }
 
 // Spans is how much is remembered of one.
-func (s *Freed) Spans(creator wire.ProcID) int { return len(s.m[creator]) }
+func (s *FreedContexts) Intervals(creator wire.ProcID) int { return len(s.m[creator]) }

@@ -12,7 +12,7 @@ import (
 // Freed against a map.
 func TestFreed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s Freed
+		var s FreedContexts
 		model := map[wire.ContextID]bool{}
 		gen := rapid.Custom(func(t *rapid.T) wire.ContextID {
 			// Near each other, and near both ends of the range.
@@ -57,13 +57,13 @@ func TestFreed(t *testing.T) {
 
 // A set that is older than many others whose communicators were freed has further ones.
 func TestFreedOfSets(t *testing.T) {
-	var s Freed
+	var s FreedContexts
 	id := func(set, k uint32) wire.ContextID { return wire.Set{Number: set}.Context(3, k) }
 	s.Add(id(1, 0))
 	for set := range uint32(3 * MaxGaps) {
 		s.Add(id(set+2, 0))
 	}
-	if n := s.Spans(wire.ProcID{Job: 3}); n > MaxGaps {
+	if n := s.Intervals(wire.ProcID{Job: 3}); n > MaxGaps {
 		t.Errorf("%d spans, at most %d", n, MaxGaps)
 	}
 	if s.Has(id(1, 1)) {

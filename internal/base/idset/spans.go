@@ -5,15 +5,15 @@ package idset
 import "slices"
 
 // Spans is a set of serials: sorted, disjoint, not adjoining spans.
-type Spans []span
+type Set []interval
 
-type span struct{ first, last uint32 }
+type interval struct{ first, last uint32 }
 
 // Add puts the serials first..last into the set.
-func (s *Spans) Add(first, last uint32) {
+func (s *Set) Add(first, last uint32) {
 	list := *s
 	// i..j are the spans that overlap or adjoin the new one.
-	i, _ := slices.BinarySearchFunc(list, first, func(a span, v uint32) int {
+	i, _ := slices.BinarySearchFunc(list, first, func(a interval, v uint32) int {
 		if uint64(a.last)+1 < uint64(v) {
 			return -1
 		}
@@ -24,11 +24,11 @@ func (s *Spans) Add(first, last uint32) {
 		first, last = min(first, list[j].first), max(last, list[j].last)
 		j++
 	}
-	*s = slices.Replace(list, i, j, span{first, last})
+	*s = slices.Replace(list, i, j, interval{first, last})
 }
 
 // Remove takes a serial out of the set.
-func (s *Spans) Remove(n uint32) {
+func (s *Set) Remove(n uint32) {
 	list := *s
 	i, ok := list.find(n)
 	if !ok {
@@ -43,19 +43,19 @@ func (s *Spans) Remove(n uint32) {
 		list[i].last--
 	default:
 		list[i].last = n - 1
-		*s = slices.Insert(list, i+1, span{n + 1, a.last})
+		*s = slices.Insert(list, i+1, interval{n + 1, a.last})
 	}
 }
 
 // Has reports whether a serial is in the set.
-func (s Spans) Has(n uint32) bool {
+func (s Set) Has(n uint32) bool {
 	_, ok := s.find(n)
 	return ok
 }
 
 // find is the span with n.
-func (s Spans) find(n uint32) (int, bool) {
-	return slices.BinarySearchFunc(s, n, func(a span, v uint32) int {
+func (s Set) find(n uint32) (int, bool) {
+	return slices.BinarySearchFunc(s, n, func(a interval, v uint32) int {
 		switch {
 		case a.last < v:
 			return -1

@@ -5,7 +5,7 @@ package idset
 import "testing"
 
 func TestSpans(t *testing.T) {
-	var s Spans
+	var s Set
 	slow := map[uint32]bool{}
 	add := func(a, b uint32) {
 		s.Add(a, b)

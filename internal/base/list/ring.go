@@ -6,29 +6,29 @@ package list
 
 // List is a list of what hangs on it, oldest first. The zero value is empty. It must
 // not be copied.
-type List[T any] struct{ head Tie[T] }
+type List[T any] struct{ head Link[T] }
 
 // Tie ties its owner into a list. The zero value hangs nowhere.
-type Tie[T any] struct {
-	prev, next *Tie[T]
-	of         *T // nil: the head, or where each ends
+type Link[T any] struct {
+	prev, next *Link[T]
+	owner      *T // nil: the head, or where each ends
 }
 
 // Add hangs of, by its tie h, behind all others.
-func (l *List[T]) Add(h *Tie[T], of *T) {
+func (l *List[T]) Add(h *Link[T], of *T) {
 	if l.head.next == nil {
 		l.head.prev, l.head.next = &l.head, &l.head
 	}
 	last := l.head.prev
-	h.prev, h.next, h.of = last, &l.head, of
+	h.prev, h.next, h.owner = last, &l.head, of
 	last.next, l.head.prev = h, h
 }
 
 // Hangs reports whether h is in a list.
-func (h *Tie[T]) Hangs() bool { return h.next != nil }
+func (h *Link[T]) Linked() bool { return h.next != nil }
 
 // Drop takes h out of its list, if it is in one.
-func (h *Tie[T]) Drop() {
+func (h *Link[T]) Remove() {
 	if h.next != nil {
 		h.prev.next, h.next.prev = h.next, h.prev
 		h.next = nil
@@ -41,7 +41,7 @@ func (l *List[T]) All(yield func(*T) bool) {
 		return
 	}
 	for h := l.head.next; h != &l.head; h = h.next {
-		if h.of != nil && !yield(h.of) {
+		if h.owner != nil && !yield(h.owner) {
 			return
 		}
 	}
@@ -54,12 +54,12 @@ func (l *List[T]) Each(yield func(*T) bool) {
 	if l.head.next == nil || l.head.next == &l.head {
 		return
 	}
-	end := new(Tie[T])
+	end := new(Link[T])
 	l.Add(end, nil)
-	defer end.Drop()
+	defer end.Remove()
 	for h := l.head.next; h != end; h = l.head.next {
 		h.prev.next, h.next.prev = h.next, h.prev
-		of := h.of
+		of := h.owner
 		l.Add(h, of)
 		if of != nil && !yield(of) {
 			return
@@ -71,6 +71,6 @@ func (l *List[T]) Each(yield func(*T) bool) {
 // of what must not look at it.
 func (l *List[T]) Poison() (cure func()) {
 	next := l.head.next
-	l.head.next = &Tie[T]{}
+	l.head.next = &Link[T]{}
 	return func() { l.head.next = next }
 }

@@ -11,7 +11,7 @@ import (
 // A list keeps its order, whatever its readers take out and add meanwhile.
 func TestRing(t *testing.T) {
 	type item struct {
-		at Tie[item]
+		at Link[item]
 		n  int
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -27,8 +27,8 @@ func TestRing(t *testing.T) {
 	remove := func() {
 		if len(twin) > 0 {
 			i := rnd.IntN(len(twin))
-			twin[i].at.Drop()
-			twin[i].at.Drop() // nothing any more
+			twin[i].at.Remove()
+			twin[i].at.Remove() // nothing any more
 			twin = slices.Delete(twin, i, i+1)
 		}
 	}
@@ -53,7 +53,7 @@ func TestRing(t *testing.T) {
 			}
 		}
 		for _, it := range here {
-			if it.at.Hangs() && !seen[it.n] {
+			if it.at.Linked() && !seen[it.n] {
 				t.Fatalf("%d of %d was passed over", it.n, known)
 			}
 		}

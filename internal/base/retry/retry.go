@@ -13,41 +13,41 @@ import (
 
 // The first pause, the longest, and how long the tries take together.
 const (
-	first = time.Millisecond
-	most  = 50 * time.Millisecond
-	all   = 5 * time.Second
+	firstPause = time.Millisecond
+	maxPause   = 50 * time.Millisecond
+	maxTotal   = 5 * time.Second
 )
 
 // Retry is one thing that is tried. The zero value is ready.
 type Retry struct {
-	since time.Time
-	next  time.Duration
+	start time.Time
+	pause time.Duration
 }
 
 // Files reports whether an error is that this process, or the machine, can open
 // no more files just now.
-func Files(err error) bool {
+func OutOfFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // Memory reports whether an error is that there is no memory just now.
-func Memory(err error) bool {
+func OutOfMemory(err error) bool {
 	return errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ENOBUFS)
 }
 
 // Worth reports whether to pause and try again after err.
-func (r *Retry) Worth(err error) bool {
-	if !Files(err) && !Memory(err) {
+func (r *Retry) Allows(err error) bool {
+	if !OutOfFiles(err) && !OutOfMemory(err) {
 		return false
 	}
-	if r.since.IsZero() {
-		r.since = time.Now()
+	if r.start.IsZero() {
+		r.start = time.Now()
 	}
-	return time.Since(r.since) < all
+	return time.Since(r.start) < maxTotal
 }
 
 // Pause is how long to pause now; each is longer than the one before.
-func (r *Retry) Pause() time.Duration {
-	r.next = min(max(2*r.next, first), most)
-	return r.next
+func (r *Retry) NextPause() time.Duration {
+	r.pause = min(max(2*r.pause, firstPause), maxPause)
+	return r.pause
 }

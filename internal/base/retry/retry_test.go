@@ -12,24 +12,24 @@ import (
 // Descriptors and memory come back; other errors are no reason to wait.
 func TestWorth(t *testing.T) {
 	var r Retry
-	if r.Worth(errors.New("other")) || !r.Worth(fmt.Errorf("x: %w", syscall.ENFILE)) || !r.Worth(fmt.Errorf("x: %w", syscall.ENOMEM)) {
+	if r.Allows(errors.New("other")) || !r.Allows(fmt.Errorf("x: %w", syscall.ENFILE)) || !r.Allows(fmt.Errorf("x: %w", syscall.ENOMEM)) {
 		t.Error("what is worth another attempt?")
 	}
-	r.since = r.since.Add(-all)
-	if r.Worth(syscall.EMFILE) {
-		t.Errorf("still worth it after %v", all)
+	r.start = r.start.Add(-maxTotal)
+	if r.Allows(syscall.EMFILE) {
+		t.Errorf("still worth it after %v", maxTotal)
 	}
 }
 
 func TestPause(t *testing.T) {
 	var r Retry
-	if d := r.Pause(); d != first {
-		t.Errorf("the first pause is %v, want %v", d, first)
+	if d := r.NextPause(); d != firstPause {
+		t.Errorf("the first pause is %v, want %v", d, firstPause)
 	}
 	for range 20 {
-		r.Pause()
+		r.NextPause()
 	}
-	if d := r.Pause(); d != most {
-		t.Errorf("pauses grow to %v, want %v", d, most)
+	if d := r.NextPause(); d != maxPause {
+		t.Errorf("pauses grow to %v, want %v", d, maxPause)
 	}
 }

@@ -52,7 +52,7 @@ func (r Range) Parse(text string) (int64, error) {
 
 // Setting is Parse of the value that setting gives for the name; whatever is
 // not set is unset. A nil function sets nothing.
-func (r Range) Setting(setting func(name string) string, unset int64) (int64, error) {
+func (r Range) Lookup(setting func(name string) string, unset int64) (int64, error) {
 	if setting == nil {
 		return unset, nil
 	}

@@ -22,11 +22,11 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%s=%q: %v", r.Env, text, err)
 			}
 		}
-		n, err := r.Setting(func(string) string { return "" }, 7)
+		n, err := r.Lookup(func(string) string { return "" }, 7)
 		if n != 7 || err != nil {
 			t.Errorf("%s unset: %d, %v", r.Env, n, err)
 		}
-		_, err = r.Setting(func(name string) string { return strings.ToLower(name) }, 7)
+		_, err = r.Lookup(func(name string) string { return strings.ToLower(name) }, 7)
 		if err == nil || !strings.HasPrefix(err.Error(), r.Env+": ") {
 			t.Errorf("%s=%s: error %v", r.Env, strings.ToLower(r.Env), err)
 		}

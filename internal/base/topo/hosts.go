@@ -6,12 +6,12 @@ import "slices"
 
 // hosts are the hosts of ranks, numbered in the order of their lowest ranks.
 type hosts struct {
-	of    []int32   // of each rank
+	host  []int32   // of each rank
 	ranks [][]int32 // of each host, ascending
 }
 
 func newHosts(host []uint32) hosts {
-	h := hosts{of: make([]int32, len(host))}
+	h := hosts{host: make([]int32, len(host))}
 	number := map[uint32]int32{}
 	for r, x := range host {
 		k, ok := number[x]
@@ -20,14 +20,14 @@ func newHosts(host []uint32) hosts {
 			number[x] = k
 			h.ranks = append(h.ranks, nil)
 		}
-		h.of[r] = k
+		h.host[r] = k
 		h.ranks[k] = append(h.ranks[k], int32(r))
 	}
 	return h
 }
 
 // most is the number of ranks of the largest host.
-func (h hosts) most() int {
+func (h hosts) largest() int {
 	n := 0
 	for _, ranks := range h.ranks {
 		n = max(n, len(ranks))
@@ -36,7 +36,7 @@ func (h hosts) most() int {
 }
 
 // one reports whether nothing can be gained by another order.
-func (h hosts) one() bool { return len(h.ranks) < 2 }
+func (h hosts) single() bool { return len(h.ranks) < 2 }
 
 // assign gives the places that are to be on a host, ascending, to its ranks,
 // ascending: at[place] is a host, the result's entry a rank.

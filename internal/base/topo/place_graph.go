@@ -32,13 +32,13 @@ const rounds = 8
 // graph has more than MaxEdges edges. The hosts grow one after the other, each
 // by the vertex that its own pull hardest, and then swap vertices, as Kernighan
 // and Lin did, while that helps.
-func PlaceGraph(edges []Edge, host []uint32) []int {
+func MapGraph(edges []Edge, host []uint32) []int {
 	h := newHosts(host)
-	if h.one() || len(edges) > MaxEdges {
+	if h.single() || len(edges) > MaxEdges {
 		return nil
 	}
 	g := newGraph(len(host), edges)
-	given := slices.Clone(h.of)
+	given := slices.Clone(h.host)
 	g.refine(given, h)
 	grown := g.grow(h)
 	g.refine(grown, h)
@@ -46,7 +46,7 @@ func PlaceGraph(edges []Edge, host []uint32) []int {
 	if g.cut(grown) < g.cut(given) {
 		best = grown
 	}
-	if g.cut(best) >= g.cut(h.of) {
+	if g.cut(best) >= g.cut(h.host) {
 		return nil
 	}
 	return h.assign(best)
@@ -99,7 +99,7 @@ func (g graph) cut(at []int32) int64 {
 }
 
 // pull is the weight between a vertex and a host.
-func (g graph) pull(at []int32, v, host int32) int64 {
+func (g graph) attraction(at []int32, v, host int32) int64 {
 	n := int64(0)
 	for i := g.start[v]; i < g.start[v+1]; i++ {
 		if at[g.to[i]] == host {
@@ -116,7 +116,7 @@ func (g graph) grow(h hosts) []int32 {
 	seed := int32(0)
 	for k, ranks := range h.ranks {
 		clear(pull)
-		var next pulled
+		var next candidates
 		for range ranks {
 			v := next.pop(at, pull)
 			if v < 0 {
@@ -129,7 +129,7 @@ func (g graph) grow(h hosts) []int32 {
 			for i := g.start[v]; i < g.start[v+1]; i++ {
 				if u := g.to[i]; at[u] < 0 {
 					pull[u] += g.weight[i]
-					heap.Push(&next, want{u, pull[u]})
+					heap.Push(&next, candidate{u, pull[u]})
 				}
 			}
 		}
@@ -138,22 +138,22 @@ func (g graph) grow(h hosts) []int32 {
 }
 
 // want is a vertex that a host pulls.
-type want struct {
-	v    int32
-	pull int64
+type candidate struct {
+	v          int32
+	attraction int64
 }
 
 // pulled is a heap: the hardest pull first, then the lowest vertex. An entry is
 // out of date when its vertex has found a host or is pulled harder.
-type pulled []want
+type candidates []candidate
 
-func (p pulled) Len() int      { return len(p) }
-func (p pulled) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
-func (p pulled) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(p[j].pull, p[i].pull), cmp.Compare(p[i].v, p[j].v)) < 0
+func (p candidates) Len() int      { return len(p) }
+func (p candidates) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p candidates) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(p[j].attraction, p[i].attraction), cmp.Compare(p[i].v, p[j].v)) < 0
 }
-func (p *pulled) Push(x any) { *p = append(*p, x.(want)) }
-func (p *pulled) Pop() any {
+func (p *candidates) Push(x any) { *p = append(*p, x.(candidate)) }
+func (p *candidates) Pop() any {
 	last := len(*p) - 1
 	x := (*p)[last]
 	*p = (*p)[:last]
@@ -161,9 +161,9 @@ func (p *pulled) Pop() any {
 }
 
 // pop takes the vertex that is pulled hardest, -1 if none is.
-func (p *pulled) pop(at []int32, pull []int64) int32 {
+func (p *candidates) pop(at []int32, pull []int64) int32 {
 	for len(*p) > 0 {
-		if x := heap.Pop(p).(want); at[x.v] < 0 && x.pull == pull[x.v] {
+		if x := heap.Pop(p).(candidate); at[x.v] < 0 && x.attraction == pull[x.v] {
 			return x.v
 		}
 	}
@@ -241,7 +241,7 @@ func order(moves map[[2]int32][]move) [][2]int32 {
 // swap exchanges the hosts of two vertices if that lessens the weight between
 // hosts, and reports whether it did.
 func (g graph) swap(at []int32, a, b int32, pair [2]int32) bool {
-	gain := g.pull(at, a, pair[1]) - g.pull(at, a, pair[0]) + g.pull(at, b, pair[0]) - g.pull(at, b, pair[1])
+	gain := g.attraction(at, a, pair[1]) - g.attraction(at, a, pair[0]) + g.attraction(at, b, pair[0]) - g.attraction(at, b, pair[1])
 	for i := g.start[a]; i < g.start[a+1]; i++ {
 		if g.to[i] == b {
 			gain -= 2 * g.weight[i]

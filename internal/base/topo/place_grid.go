@@ -18,14 +18,14 @@ const (
 // so that few neighbors are on different hosts; host may hold any numbers. nil:
 // rank r at place r, which nothing that was tried is better than. Each host
 // fills a block of the grid where its ranks have the shape of one.
-func PlaceGrid(g Grid, host []uint32) []int {
+func MapGrid(g Grid, host []uint32) []int {
 	h := newHosts(host)
-	if h.one() {
+	if h.single() {
 		return nil
 	}
 	var best []int32
-	least := g.cut(h.of)
-	for _, shape := range g.shapes(h.most()) {
+	least := g.cut(h.host)
+	for _, shape := range g.shapes(h.largest()) {
 		at := g.fill(shape, h)
 		if n := g.cut(at); n < least {
 			best, least = at, n

@@ -250,7 +250,7 @@ func randomHosts(rnd *rand.Rand, n int) []uint32 {
 // permutes checks that order is one, and gives the host of each place.
 func permutes(t *testing.T, order []int, host []uint32) []int32 {
 	t.Helper()
-	of := newHosts(host).of
+	of := newHosts(host).host
 	if order == nil {
 		return of
 	}
@@ -278,12 +278,12 @@ func TestPlaceGridNeverWorse(t *testing.T) {
 		}
 		g := grid(t, dims, periods...)
 		host := randomHosts(rnd, g.Len())
-		order := PlaceGrid(g, host)
+		order := MapGrid(g, host)
 		at := permutes(t, order, host)
-		if before, after := g.cut(newHosts(host).of), g.cut(at); after > before || order != nil && after == before {
+		if before, after := g.cut(newHosts(host).host), g.cut(at); after > before || order != nil && after == before {
 			t.Fatalf("%v over %v: %d edges between hosts, were %d", g, host, after, before)
 		}
-		if !slices.Equal(order, PlaceGrid(g, host)) {
+		if !slices.Equal(order, MapGrid(g, host)) {
 			t.Fatalf("%v over %v: two results", g, host)
 		}
 	}
@@ -312,7 +312,7 @@ func TestPlaceGridBlocks(t *testing.T) {
 					host[r] = uint32(r % c.hosts)
 				}
 			}
-			if got := g.cut(permutes(t, PlaceGrid(g, host), host)); got != c.cut {
+			if got := g.cut(permutes(t, MapGrid(g, host), host)); got != c.cut {
 				t.Errorf("%v on %d hosts, scattered %v: %d edges between hosts, want %d", c.dims, c.hosts, scattered, got, c.cut)
 			}
 		}
@@ -331,7 +331,7 @@ func TestPlaceGraphNeverWorse(t *testing.T) {
 			}
 		}
 		host := randomHosts(rnd, n)
-		order := PlaceGraph(edges, host)
+		order := MapGraph(edges, host)
 		at := permutes(t, order, host)
 		// The oracle adds up the edges themselves.
 		between := func(at []int32) (sum int64) {
@@ -342,10 +342,10 @@ func TestPlaceGraphNeverWorse(t *testing.T) {
 			}
 			return sum
 		}
-		if before, after := between(newHosts(host).of), between(at); after > before || order != nil && after == before {
+		if before, after := between(newHosts(host).host), between(at); after > before || order != nil && after == before {
 			t.Fatalf("%v over %v: weight %d between hosts, was %d", edges, host, after, before)
 		}
-		if !slices.Equal(order, PlaceGraph(edges, host)) {
+		if !slices.Equal(order, MapGraph(edges, host)) {
 			t.Fatalf("%v over %v: two results", edges, host)
 		}
 	}
@@ -370,7 +370,7 @@ func TestPlaceGraphCliques(t *testing.T) {
 	for r := range host {
 		host[r] = uint32(r % k)
 	}
-	at := permutes(t, PlaceGraph(edges, host), host)
+	at := permutes(t, MapGraph(edges, host), host)
 	if got := newGraph(k*n, edges).cut(at); got != k {
 		t.Errorf("weight %d between hosts, want %d", got, k)
 	}
@@ -378,10 +378,10 @@ func TestPlaceGraphCliques(t *testing.T) {
 
 func TestOneHostStays(t *testing.T) {
 	for _, n := range []int{1, 2, 12} {
-		if order := PlaceGrid(grid(t, []int{n}, true), make([]uint32, n)); order != nil {
+		if order := MapGrid(grid(t, []int{n}, true), make([]uint32, n)); order != nil {
 			t.Errorf("grid on one host: %v", order)
 		}
-		if order := PlaceGraph([]Edge{{0, int32(n - 1), 1}}, make([]uint32, n)); order != nil {
+		if order := MapGraph([]Edge{{0, int32(n - 1), 1}}, make([]uint32, n)); order != nil {
 			t.Errorf("graph on one host: %v", order)
 		}
 	}
@@ -396,7 +396,7 @@ func BenchmarkPlaceGrid(b *testing.B) {
 				host[r] = uint32(r / 64)
 			}
 			for b.Loop() {
-				PlaceGrid(g, host)
+				MapGrid(g, host)
 			}
 		})
 	}
@@ -419,6 +419,6 @@ func BenchmarkPlaceGraph(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		PlaceGraph(edges, host)
+		MapGraph(edges, host)
 	}
 }

@@ -20,7 +20,7 @@ const Release = "0.1"
 // "0.1 (4f1c2a9b8d7e)" or "0.1 (unknown build)".
 var Gompi = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
-	return of(info)
+	return fromBuild(info)
 })
 
 // Line is what a command answers to --version.
@@ -33,12 +33,12 @@ const module = "gompi"
 
 // of reads the version out of what the go command has written into a program. Where gompi
 // is not the main module, the revision there is another project's.
-func of(info *debug.BuildInfo) string {
+func fromBuild(info *debug.BuildInfo) string {
 	if info == nil {
 		return Release + " (unknown build)"
 	}
 	if info.Main.Path == module {
-		return ofMain(info)
+		return fromMainModule(info)
 	}
 	for _, d := range info.Deps {
 		if d.Path != module {
@@ -55,7 +55,7 @@ func of(info *debug.BuildInfo) string {
 }
 
 // ofMain is for gompi's own programs.
-func ofMain(info *debug.BuildInfo) string {
+func fromMainModule(info *debug.BuildInfo) string {
 	revision, dirty := "", ""
 	for _, s := range info.Settings {
 		switch {

@@ -34,7 +34,7 @@ func TestOf(t *testing.T) {
 		"not a module's gompi":  {&debug.BuildInfo{Main: user, Settings: settings(revision, "false")}, "0.1 (unknown build)"},
 		"another module's name": {&debug.BuildInfo{Main: user, Deps: []*debug.Module{{Path: "gompi/x", Version: "v1.2.3"}}}, "0.1 (unknown build)"},
 	} {
-		if got := of(c.info); got != c.want {
+		if got := fromBuild(c.info); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -46,6 +46,6 @@ func TestOf(t *testing.T) {
 func BenchmarkGompi(b *testing.B) {
 	for b.Loop() {
 		info, _ := debug.ReadBuildInfo()
-		of(info)
+		fromBuild(info)
 	}
 }

@@ -3,7 +3,7 @@
 package wire
 
 // Extent is a range of the memory of a host that its agent gives out.
-type Extent struct {
+type ArenaRange struct {
 	// Arena is the number of the file that it is in, Total the bytes of that.
 	Arena uint32
 	Total int64

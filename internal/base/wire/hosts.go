@@ -43,7 +43,7 @@ func (h Hosts) Len() int {
 
 // Of is where some of the members, h being their hosts, are in an order of their
 // own; empty if that is not said.
-func (h Hosts) Of(members, some Members) Hosts {
+func (h Hosts) Subset(members, some Members) Hosts {
 	if len(h) == 0 || some.Len() == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (h Hosts) Of(members, some Members) Hosts {
 		return Hosts{{h[0].Host, some.Len()}}
 	}
 	var of Hosts
-	all := h.all()
+	all := h.expand()
 	for _, id := range some.All() {
 		i := members.Index(id)
 		if i < 0 || i >= len(all) {
@@ -70,10 +70,10 @@ func (h Hosts) All() []uint32 {
 	if len(h) == 0 || slices.ContainsFunc(h, func(r HostRun) bool { return r.Host == NoHost }) {
 		return nil
 	}
-	return h.all()
+	return h.expand()
 }
 
-func (h Hosts) all() []uint32 {
+func (h Hosts) expand() []uint32 {
 	all := make([]uint32, 0, h.Len())
 	for _, r := range h {
 		for range r.Count {
@@ -95,7 +95,7 @@ func (h Hosts) At(member int) uint32 {
 
 // And is where members are of which some are at h, and those that follow at more;
 // empty if either is not said.
-func (h Hosts) And(more Hosts) Hosts {
+func (h Hosts) Concat(more Hosts) Hosts {
 	if len(h) == 0 || len(more) == 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestHostsOfSome(t *testing.T) {
 		{Hosts{{0, 3}, {1, 1}}, at(9), nil, nil},
 		{nil, at(1), nil, nil},
 	} {
-		got := x.hosts.Of(all, x.some)
+		got := x.hosts.Subset(all, x.some)
 		if !slices.Equal(got, x.want) || !slices.Equal(got.All(), x.known) {
 			t.Errorf("of %v: %v, %v", x.hosts, got, got.All())
 		}
@@ -68,7 +68,7 @@ func TestHostsCodec(t *testing.T) {
 			t.Errorf("%v is accepted as %v", bad, got)
 		}
 	}
-	if got := (Hosts{{0, 2}}).And(Hosts{{0, 1}, {1, 1}}); !slices.Equal(got, Hosts{{0, 3}, {1, 1}}) || got.And(nil) != nil {
+	if got := (Hosts{{0, 2}}).Concat(Hosts{{0, 1}, {1, 1}}); !slices.Equal(got, Hosts{{0, 3}, {1, 1}}) || got.Concat(nil) != nil {
 		t.Errorf("together: %v", got)
 	}
 }

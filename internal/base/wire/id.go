@@ -72,24 +72,24 @@ func (c ContextID) Label() string {
 }
 
 // Plane separates the kinds of traffic inside one context.
-type Plane uint8
+type TrafficClass uint8
 
 // The planes of a context.
 const (
-	PlaneP2P       Plane = iota // MPI point-to-point
-	PlaneColl                   // collective schedules
-	PlanePart                   // partitioned communication
-	PlaneRMA                    // remote memory
-	PlaneFault                  // revocation and agreement
-	PlaneMeet                   // creation of communicators
-	PlanePartInit               // descriptions of partitioned sends
-	PlaneCollLocal              // collective schedules, within the local group of an intercommunicator
-	numPlanes
+	TrafficP2P        TrafficClass = iota // MPI point-to-point
+	TrafficColl                           // collective schedules
+	TrafficPart                           // partitioned communication
+	TrafficRMA                            // remote memory
+	TrafficFault                          // revocation and agreement
+	TrafficCommCreate                     // creation of communicators
+	TrafficPartInit                       // descriptions of partitioned sends
+	TrafficCollLocal                      // collective schedules, within the local group of an intercommunicator
+	numTraffic
 )
 
 // NumPlanes is the number of planes; a plane read from another process must
 // be below it.
-const NumPlanes = uint8(numPlanes)
+const NumTraffic = uint8(numTraffic)
 
 // Header is what a transport carries in front of a payload. It is opaque to
 // transports: four words that arrive as they were sent.

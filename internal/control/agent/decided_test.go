@@ -74,8 +74,8 @@ func TestCallsWokenByDrop(t *testing.T) {
 	m := page.Member(0, 1, 1)
 	r.do(protocol.PageCommand{Do: protocol.PageBegin, Set: 5, Change: 1, Votes: 1})
 	r.do(protocol.PageCommand{Do: protocol.PageAsk, Set: 5, Change: 1})
-	k := m.Count()
-	if _, ok := m.See(k); ok {
+	k := m.BeginCall()
+	if _, ok := m.Visible(k); ok {
 		t.Fatal("the call does not wait")
 	}
 	r.rung(bell)
@@ -83,7 +83,7 @@ func TestCallsWokenByDrop(t *testing.T) {
 	if !r.rung(bell) || !page.Dropped() {
 		t.Error("who waits is not woken when the page is dropped")
 	}
-	if c, ok := m.See(k); c != 0 || !ok {
+	if c, ok := m.Visible(k); c != 0 || !ok {
 		t.Errorf("the call sees change %d, %v", c, ok)
 	}
 	r.end(r.procs[0])

@@ -47,10 +47,10 @@ func (a *Agent) give(set uint32, members wire.Members) {
 	g := &gift{set: set, members: members, extent: x}
 	x.gift, a.gifts[set] = g, g
 	a.work(x, func(fd int) error {
-		if err := a.heap.memory.Reserve(fd, x.off, int64(collmem.BoardBytes(n))); err != nil {
+		if err := a.heap.memory.Reserve(fd, x.off, int64(collmem.AreaBytes(n))); err != nil {
 			return err
 		}
-		return onClaims(fd, x.off, n, func(mem []byte) { collmem.Give(mem, n, set) })
+		return onClaims(fd, x.off, n, func(mem []byte) { collmem.Offer(mem, n, set) })
 	}, func(err error) { a.given(g, err) })
 }
 
@@ -124,7 +124,7 @@ func (a *Agent) ungive(set uint32) {
 	a.work(x, func(fd int) error {
 		return onClaims(fd, x.off, len(holders), func(mem []byte) {
 			for i, s := range holders {
-				if s != nil && !collmem.TakeBack(mem, i, set) {
+				if s != nil && !collmem.Withdraw(mem, i, set) {
 					holders[i] = nil
 				}
 			}
@@ -172,7 +172,7 @@ func (a *Agent) welcome(s *Proc, head []byte) {
 		return
 	}
 	r := a.heap.gifts()
-	m.Arena = wire.Extent{Arena: r.number, Total: r.bytes}
+	m.Arena = wire.ArenaRange{Arena: r.number, Total: r.bytes}
 	all := files.with(r.files)
 	a.sendWelcome(s, all, protocol.MostFDs, &m)
 	all.Release()

@@ -109,7 +109,7 @@ func (r *giftRig) welcomeAll() {
 }
 
 // place is what all were told of the gift.
-func (r *giftRig) place() (x wire.Extent) {
+func (r *giftRig) place() (x wire.ArenaRange) {
 	r.t.Helper()
 	for serial := range r.procs {
 		m := r.told[serial]
@@ -138,7 +138,7 @@ func (r *giftRig) free(what string) {
 	}
 }
 
-func (r *giftRig) board(x wire.Extent) []byte {
+func (r *giftRig) board(x wire.ArenaRange) []byte {
 	r.t.Helper()
 	mem, err := segment.Map(r.heap.arenas[0].files.segment, x.Off, x.Bytes, true)
 	if err != nil {
@@ -248,10 +248,10 @@ func TestGiftOfAnother(t *testing.T) {
 		t.Fatalf("the next one is at %+v, want %+v", at, x)
 	}
 	mem := r.board(x)
-	if collmem.Claim(mem, 0, giftSet) || collmem.TakeBack(mem, 0, giftSet) {
+	if collmem.Claim(mem, 0, giftSet) || collmem.Withdraw(mem, 0, giftSet) {
 		t.Error("the memory of one set is claimed as that of another")
 	}
-	if !collmem.Claim(mem, 0, giftSet+1) || !collmem.TakeBack(mem, 1, giftSet+1) || collmem.Claim(mem, 1, giftSet+1) {
+	if !collmem.Claim(mem, 0, giftSet+1) || !collmem.Withdraw(mem, 1, giftSet+1) || collmem.Claim(mem, 1, giftSet+1) {
 		t.Error("it is not that of its set")
 	}
 }

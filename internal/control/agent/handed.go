@@ -67,6 +67,6 @@ func (a *Agent) unhand(g *page, c changepage.Change) {
 }
 
 // name is where an extent is.
-func (x *extent) name() wire.Extent {
-	return wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes}
+func (x *extent) name() wire.ArenaRange {
+	return wire.ArenaRange{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes}
 }

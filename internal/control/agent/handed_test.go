@@ -29,7 +29,7 @@ func (r *pageRig) onPage(p changepage.Page, c changepage.Change) (b protocol.Pag
 	return b, ok
 }
 
-func (r *pageRig) uncommon(s *Proc, x wire.Extent) {
+func (r *pageRig) uncommon(s *Proc, x wire.ArenaRange) {
 	if _, err := r.Frame(s.serial, protocol.Frame{Kind: protocol.KindLeaveCommon, Body: protocol.Encode(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})}); err != nil {
 		r.t.Fatal(err)
 	}

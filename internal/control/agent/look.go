@@ -59,11 +59,11 @@ func (h Held) Look() (calls []callreg.Entry, used protocol.Used) {
 		return nil, used
 	}
 	defer h.files.Release()
-	mem, err := segment.Map(h.files.segment, segment.RollCall, segment.RollCallBytes, false)
+	mem, err := segment.Map(h.files.segment, segment.CallRegistry, segment.CallRegistryBytes, false)
 	if err != nil {
 		return nil, used
 	}
-	calls, used.Tally = callreg.Read(mem), callreg.ReadTally(mem)
+	calls, used.Counters = callreg.Read(mem), callreg.ReadCounters(mem)
 	if err := segment.Unmap(mem); err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}

@@ -260,7 +260,7 @@ func (a *Agent) page(o *protocol.PageCommand) {
 			a.turned(g)
 		}
 	case protocol.PageFix:
-		g.lines.Show(c)
+		g.lines.Announce(c)
 		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)
 		a.show(g, c)
 		if o.Options.Hold {
@@ -302,14 +302,14 @@ func (a *Agent) page(o *protocol.PageCommand) {
 		g.lines.Commit(c)
 		a.look(g)
 	case protocol.PageOver:
-		g.lines.Over(c)
+		g.lines.End(c)
 		a.hide(g, c)
 		a.ring(g)
-		if s, _ := g.lines.Verdict(c); s != changepage.Committed { // else it is still to be handed out
+		if s, _ := g.lines.Decision(c); s != changepage.Committed { // else it is still to be handed out
 			a.unhand(g, c)
 		}
 	case protocol.PageAsk:
-		g.lines.Ask(c)
+		g.lines.Pause(c)
 		a.holdCalls(g, o.Do, c)
 	case protocol.PagePublish:
 		g.lines.Publish(c, o.Agreed-1)
@@ -370,7 +370,7 @@ func (a *Agent) swapped(p *Proc, m *protocol.StatusWord) {
 		a.late()
 		return
 	}
-	if g.idle && g.lines.Asking() == g.change {
+	if g.idle && g.lines.PausedChange() == g.change {
 		a.holdCalls(g, 0, g.change)
 	}
 	a.look(g)
@@ -380,7 +380,7 @@ func (a *Agent) swapped(p *Proc, m *protocol.StatusWord) {
 // for that when it is decided: whoever has decided may not have rung yet, and what it says
 // comes when the page is dropped.
 func (a *Agent) look(g *page) {
-	s, ok := g.lines.Verdict(g.change)
+	s, ok := g.lines.Decision(g.change)
 	if !ok || s <= g.word {
 		return
 	}
@@ -398,7 +398,7 @@ func (g *page) iteration(c changepage.Change) uint64 {
 	return 0
 }
 
-var verdicts = [...]change.Verdict{changepage.Accepted: change.IsAccepted, changepage.Committed: change.IsCommitted, changepage.RolledBack: change.IsRolledBack}
+var verdicts = [...]change.Decision{changepage.Accepted: change.IsAccepted, changepage.Committed: change.IsCommitted, changepage.RolledBack: change.IsRolledBack}
 
 func (a *Agent) tellWord(set uint32, c changepage.Change, s changepage.State, iteration uint64) *protocol.Report {
 	a.up = append(a.up, protocol.Report{
@@ -411,8 +411,8 @@ func (a *Agent) tellWord(set uint32, c changepage.Change, s changepage.State, it
 func (g *page) late() protocol.Stuck {
 	l := protocol.Stuck{At: g.iteration(g.change)}
 	for i := range g.members.Len() {
-		handed, voted := g.lines.Told(g.change, i)
-		switch line := g.lines.Line(i); {
+		handed, voted := g.lines.Progress(g.change, i)
+		switch line := g.lines.MemberReport(i); {
 		case voted:
 		case !handed && (!line.Checked || line.Iteration+1 < l.At):
 			l.Behind.Add(g.members.At(i).Serial)
@@ -434,7 +434,7 @@ func (g *page) progress() protocol.Progress {
 	var l protocol.Progress
 	told, total := 0, time.Duration(0)
 	for i := range g.members.Len() {
-		line := g.lines.Line(i)
+		line := g.lines.MemberReport(i)
 		if line.Checked {
 			n := min(line.Iteration, changepage.MaxNumber)
 			if l.Begun == 0 || n < l.Least {

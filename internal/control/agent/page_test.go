@@ -244,7 +244,7 @@ func TestPage(t *testing.T) {
 			t.Fatalf("member %d is handed change %d", i, c)
 		}
 	}
-	members[1].Tell(2000)
+	members[1].SetIterationTime(2000)
 	members[1].AddBytes(7)
 	r.do(protocol.PageCommand{Do: protocol.PagePoll, Set: set})
 	if l := r.words[0].Progress; l != (protocol.Progress{Of: protocol.PagePoll, Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {

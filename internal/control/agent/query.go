@@ -79,13 +79,13 @@ func (a *Agent) hide(g *page, c changepage.Change) {
 		return
 	}
 	q.hidden = true
-	s, _ := g.lines.Verdict(c)
+	s, _ := g.lines.Decision(c)
 	g.lines.HideQueries(c, q.handed || s == changepage.Committed)
 }
 
 // turned wakes the calls that have waited for what the agent has found out.
 func (a *Agent) turned(g *page) {
-	if g.lines.Looking() {
+	if g.lines.HasActiveCalls() {
 		a.ring(g)
 	}
 }
@@ -107,9 +107,9 @@ func (a *Agent) behind(g *page) bool {
 		_, had := g.asked[place]
 		return g.asked != nil && !had && p.state <= protocol.Joined
 	}
-	g.lines.Wait(g.change)
+	g.lines.SetAwaited(g.change)
 	for i := range g.members.Len() {
-		if lives(i) && (g.lines.Behind(g.change, i) || g.asked == nil && g.lines.Missed(g.change, i)) {
+		if lives(i) && (g.lines.StillVisible(g.change, i) || g.asked == nil && g.lines.Missed(g.change, i)) {
 			return true
 		}
 	}
@@ -117,7 +117,7 @@ func (a *Agent) behind(g *page) bool {
 	if !g.lines.Drained(&q.drain, lives) {
 		return true
 	}
-	g.lines.Wait(0)
+	g.lines.SetAwaited(0)
 	return false
 }
 

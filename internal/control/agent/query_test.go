@@ -38,11 +38,11 @@ func TestPageQueries(t *testing.T) {
 	query := func(i int, want changepage.Change) {
 		t.Helper()
 		m := members[i]
-		k := m.Count()
-		if c, ok := m.See(k); c != want || !ok {
+		k := m.BeginCall()
+		if c, ok := m.Visible(k); c != want || !ok {
 			t.Fatalf("call %d of member %d sees %d, %v, want %d", k.Number, i, c, ok, want)
 		}
-		if c := m.Seen(k); c != 0 {
+		if c := m.EndCall(k); c != 0 {
 			word := protocol.StatusWord{Set: set, Change: uint32(c)}
 			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&word)}); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestPageQueries(t *testing.T) {
 		query(2, want)
 	}
 	begun(3)
-	if s, ok := page.Verdict(2); s != changepage.RolledBack || !ok {
+	if s, ok := page.Decision(2); s != changepage.RolledBack || !ok {
 		t.Errorf("change 2 is %v, %v", s, ok)
 	}
 	// Nobody was handed the third.
@@ -135,8 +135,8 @@ func TestPageQueriesOfHead(t *testing.T) {
 		}
 		r.words = nil
 	}
-	end := func(i int, k changepage.Call) {
-		if c := members[i].Seen(k); c != 0 {
+	end := func(i int, k changepage.QueryCall) {
+		if c := members[i].EndCall(k); c != 0 {
 			word := protocol.StatusWord{Set: set, Change: uint32(c)}
 			if _, err := r.Frame(r.procs[i].serial, protocol.Frame{Kind: protocol.KindStatusWord, Body: protocol.Encode(&word)}); err != nil {
 				t.Fatal(err)
@@ -144,23 +144,23 @@ func TestPageQueriesOfHead(t *testing.T) {
 			r.settle()
 		}
 	}
-	see := func(i int, k changepage.Call, want changepage.Change, known bool) {
+	see := func(i int, k changepage.QueryCall, want changepage.Change, known bool) {
 		t.Helper()
-		if c, ok := members[i].See(k); c != want || ok != known {
+		if c, ok := members[i].Visible(k); c != want || ok != known {
 			t.Errorf("call %d of member %d sees %d, %v, want %d, %v", k.Number, i, c, ok, want, known)
 		}
 	}
-	end(0, members[0].Count())
+	end(0, members[0].BeginCall())
 	r.words = nil
 	do(protocol.PageBegin, 1, 0)
 	do(protocol.PageAsk, 1, 0)
 	calls(1)
-	second := members[0].Count()
+	second := members[0].BeginCall()
 	see(0, second, 0, false)
 	do(protocol.PagePublish, 1, 3) // a member elsewhere has called twice
 	see(0, second, 0, true)
 	end(0, second)
-	third := members[0].Count()
+	third := members[0].BeginCall()
 	see(0, third, 1, true)
 	do(protocol.PageBreak, 1, 0)
 	r.words = nil
@@ -179,7 +179,7 @@ func TestPageQueriesOfHead(t *testing.T) {
 		if c, _ := page.Last(); c != 1 {
 			t.Fatalf("change %d has begun while a member is behind", c)
 		}
-		k := members[1].Count()
+		k := members[1].BeginCall()
 		see(1, k, want, true)
 		end(1, k)
 	}
@@ -188,7 +188,7 @@ func TestPageQueriesOfHead(t *testing.T) {
 	}
 	// Calls go on that wait for what never comes.
 	do(protocol.PageAsk, 2, 0)
-	k := members[1].Count()
+	k := members[1].BeginCall()
 	see(1, k, 0, false)
 	do(protocol.PageBreak, 2, 0)
 	do(protocol.PageOver, 2, 0)

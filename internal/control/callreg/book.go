@@ -16,7 +16,7 @@ import (
 )
 
 // Book is the owner's end. Its methods may be called from any goroutine.
-type Book struct {
+type Registry struct {
 	words []atomic.Uint64
 	taken atomic.Uint64 // bit i: slot i is taken
 }
@@ -24,7 +24,7 @@ type Book struct {
 // Open prepares mem, Bytes of a mapped segment beginning on a word, as an
 // empty book. There must be only one Book for it, and none may be in use when
 // it is unmapped.
-func Open(mem []byte) (*Book, error) {
+func Open(mem []byte) (*Registry, error) {
 	if len(mem) < Bytes {
 		return nil, fmt.Errorf("roll call has %d bytes, needs %d", len(mem), Bytes)
 	}
@@ -39,13 +39,13 @@ func Open(mem []byte) (*Book, error) {
 	}
 	w[1].Store(version)
 	w[0].Store(magic)
-	return &Book{words: w}, nil
+	return &Registry{words: w}, nil
 }
 
 // Enter records a call and returns its slot for Leave, or -1 if all are taken:
 // then the call goes unrecorded. E is only read. Cost with Leave: some 500 ns
 // (each word is an atomic store), so call it when a wait has become long.
-func (b *Book) Enter(e *Entry) int {
+func (b *Registry) Enter(e *Entry) int {
 	slot := b.take()
 	if slot < 0 {
 		return -1
@@ -67,7 +67,7 @@ func (b *Book) Enter(e *Entry) int {
 
 // Hold says who keeps the call in a slot waiting now: see Entry.Holder. Slot -1 is
 // allowed and does nothing. The caller keeps others from leaving the slot meanwhile.
-func (b *Book) Hold(slot int, holder wire.ProcID, inLine bool) {
+func (b *Registry) SetHolder(slot int, holder wire.ProcID, inLine bool) {
 	if slot < 0 {
 		return
 	}
@@ -93,10 +93,10 @@ func holdWords(holder wire.ProcID, inLine bool) (job, serial uint64) {
 
 // Calls are those that are recorded now, in the order of their slots. more may
 // complete each.
-func (b *Book) Calls(more func(slot int, e *Entry)) []Entry { return callsIn(b.words, more) }
+func (b *Registry) Calls(more func(slot int, e *Entry)) []Entry { return callsIn(b.words, more) }
 
 // Leave ends the call in this slot. Slot -1 is allowed and does nothing.
-func (b *Book) Leave(slot int) {
+func (b *Registry) Leave(slot int) {
 	if slot < 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (b *Book) Leave(slot int) {
 }
 
 // take claims the lowest free slot, or returns -1.
-func (b *Book) take() int {
+func (b *Registry) take() int {
 	for {
 		old := b.taken.Load()
 		slot := bits.TrailingZeros64(^old)
@@ -124,7 +124,7 @@ func (b *Book) take() int {
 	}
 }
 
-func (b *Book) slot(i int) []atomic.Uint64 { return slotOf(b.words, i) }
+func (b *Registry) slot(i int) []atomic.Uint64 { return slotOf(b.words, i) }
 
 func slotOf(w []atomic.Uint64, i int) []atomic.Uint64 {
 	return w[headBytes/8+i*slotWords:][:slotWords]
@@ -132,7 +132,7 @@ func slotOf(w []atomic.Uint64, i int) []atomic.Uint64 {
 
 // pair packs two numbers into a word; those that do not fit become the nearest
 // that do.
-func pair(low, high int) uint64 {
+func packPair(low, high int) uint64 {
 	return uint64(uint32(clamp(low))) | uint64(uint32(clamp(high)))<<32
 }
 
@@ -146,10 +146,10 @@ func (e *Entry) encode(w *[slotWords]uint64) int {
 	op := e.Op[:min(len(e.Op), MaxOp)]
 	// The end of a caller says more than its beginning.
 	caller := e.Caller[max(0, len(e.Caller)-MaxCaller):]
-	w[wState] = pair(inUse, e.CommSize)
+	w[wState] = packPair(inUse, e.CommSize)
 	w[wCtxJob] = uint64(e.Comm.Creator.Job)
 	w[wCtx] = uint64(e.Comm.Creator.Serial) | uint64(e.Comm.Serial)<<32
-	w[wRank] = pair(e.Rank, e.Peer)
+	w[wRank] = packPair(e.Rank, e.Peer)
 	w[wPeerJob] = uint64(e.PeerProc.Job)
 	w[wPeer] = uint64(e.PeerProc.Serial) | uint64(len(op))<<32 | uint64(len(caller))<<40
 	w[wTag] = uint64(e.Tag)
@@ -157,7 +157,7 @@ func (e *Entry) encode(w *[slotWords]uint64) int {
 	w[wSince] = uint64(e.Since.UnixNano())
 	putText(w[wOp:wCaller], op)
 	putText(w[wCaller:wHoldJob], caller)
-	w[wHoldJob], w[wHold] = holdWords(e.Holder, e.InLine)
+	w[wHoldJob], w[wHold] = holdWords(e.Holder, e.HolderWaits)
 	return wCaller + (len(caller)+7)/8
 }
 
@@ -191,7 +191,7 @@ const readTries = 64
 // changed meanwhile and need not have been written by a Book: entries are
 // whole or missing, and anything that is no book has none.
 func Read(mem []byte) []Entry {
-	w := bookIn(mem)
+	w := registryIn(mem)
 	if w == nil {
 		return nil
 	}
@@ -212,7 +212,7 @@ func callsIn(w []atomic.Uint64, more func(slot int, e *Entry)) []Entry {
 }
 
 // bookIn are the words of a book; nil: mem is none.
-func bookIn(mem []byte) []atomic.Uint64 {
+func registryIn(mem []byte) []atomic.Uint64 {
 	if len(mem) < Bytes {
 		return nil
 	}
@@ -248,18 +248,18 @@ func readSlot(w []atomic.Uint64, img *[slotWords]uint64) bool {
 // that mean nothing.
 func decode(w *[slotWords]uint64) Entry {
 	e := Entry{
-		Op:       getText(w[wOp:wCaller], int(w[wPeer]>>32&0xff)),
-		Comm:     wire.ContextID{Creator: wire.ProcID{Job: wire.JobID(w[wCtxJob]), Serial: uint32(w[wCtx])}, Serial: uint32(w[wCtx] >> 32)},
-		CommSize: max(0, high(w[wState])),
-		Rank:     max(0, low(w[wRank])),
-		Peer:     max(NoPeer, high(w[wRank])),
-		PeerProc: wire.ProcID{Job: wire.JobID(w[wPeerJob]), Serial: uint32(w[wPeer])},
-		Tag:      int(w[wTag]),
-		Bytes:    max(0, int64(w[wBytes])),
-		Since:    time.Unix(0, int64(w[wSince])),
-		Caller:   getText(w[wCaller:wHoldJob], int(w[wPeer]>>40&0xff)),
-		Holder:   wire.ProcID{Job: wire.JobID(w[wHoldJob]), Serial: uint32(w[wHold])},
-		InLine:   w[wHold]>>32 == 1,
+		Op:          getText(w[wOp:wCaller], int(w[wPeer]>>32&0xff)),
+		Comm:        wire.ContextID{Creator: wire.ProcID{Job: wire.JobID(w[wCtxJob]), Serial: uint32(w[wCtx])}, Serial: uint32(w[wCtx] >> 32)},
+		CommSize:    max(0, high(w[wState])),
+		Rank:        max(0, low(w[wRank])),
+		Peer:        max(NoPeer, high(w[wRank])),
+		PeerProc:    wire.ProcID{Job: wire.JobID(w[wPeerJob]), Serial: uint32(w[wPeer])},
+		Tag:         int(w[wTag]),
+		Bytes:       max(0, int64(w[wBytes])),
+		Since:       time.Unix(0, int64(w[wSince])),
+		Caller:      getText(w[wCaller:wHoldJob], int(w[wPeer]>>40&0xff)),
+		Holder:      wire.ProcID{Job: wire.JobID(w[wHoldJob]), Serial: uint32(w[wHold])},
+		HolderWaits: w[wHold]>>32 == 1,
 	}
 	if e.Peer < 0 {
 		e.PeerProc = wire.ProcID{}

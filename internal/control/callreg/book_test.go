@@ -17,15 +17,15 @@ import (
 )
 
 func TestSizes(t *testing.T) {
-	if Bytes != segment.RollCallBytes {
-		t.Errorf("a book has %d bytes, the segment gives %d", Bytes, segment.RollCallBytes)
+	if Bytes != segment.CallRegistryBytes {
+		t.Errorf("a book has %d bytes, the segment gives %d", Bytes, segment.CallRegistryBytes)
 	}
 	if wCaller != wOp+MaxOp/8 || wHoldJob != wCaller+MaxCaller/8 || wUnused > slotWords {
 		t.Error("texts do not fit their words")
 	}
 }
 
-func open(t testing.TB) ([]byte, *Book) {
+func open(t testing.TB) ([]byte, *Registry) {
 	t.Helper()
 	mem := make([]byte, Bytes)
 	b, err := Open(mem)

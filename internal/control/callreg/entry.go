@@ -25,7 +25,7 @@ const (
 	MaxOp     = 24
 	MaxCaller = 120
 	// MaxInstead bounds Instead where it is sent.
-	MaxInstead = 200
+	MaxUnmatched = 200
 )
 
 // Entry is one blocking call.
@@ -41,14 +41,14 @@ type Entry struct {
 	// Holder is the process that keeps the call waiting where that is not
 	// PeerProc: it holds the lock that the call wants, or, if InLine, waits for
 	// it, too, and comes first. Zero: PeerProc is all that is known.
-	Holder wire.ProcID
-	InLine bool
+	Holder      wire.ProcID
+	HolderWaits bool
 	// Running: the call waits for nobody, it is at work. Since is not known then.
 	// A Book has no such calls: the process says so itself, when it is asked.
 	Running bool
 	// Instead is, of a receive or probe, what is there and does not match it: "a
 	// message with tag 98 of 32 bytes from rank 1". As Running, it is said when asked.
-	Instead string
+	Unmatched string
 	// Tag is a message's. Of a collective it is the number of the call, from 0
 	// on, on its communicator, or from firstPersistent on that of an Init.
 	Tag    int

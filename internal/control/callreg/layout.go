@@ -9,10 +9,10 @@ const (
 	version = wire.Protocol
 	magic   = 0x6c6c6f6376706d67 // "gmpvcoll" little endian
 
-	headBytes = 256
-	offTally  = 128 // a Tally, alone on its cache lines
-	slotBytes = 256
-	slotWords = slotBytes / 8
+	headBytes   = 256
+	offCounters = 128 // a Tally, alone on its cache lines
+	slotBytes   = 256
+	slotWords   = slotBytes / 8
 
 	// Slots is how many calls a Book can hold: one word of bits.
 	Slots = 63

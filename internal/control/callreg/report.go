@@ -31,12 +31,12 @@ func reportAt(procs []ProcEntries, now time.Time) string {
 			sb.WriteString("odd ones:\n")
 		}
 		fmt.Fprintf(&sb, "  %s: %s\n", n.list(g.procs()), g.describe(n, now))
-		g.instead(&sb, n)
+		g.unmatched(&sb, n)
 		if missing := g.missing(); missing != "" {
 			fmt.Fprintf(&sb, "    not there: %s of the communicator\n", missing)
 		}
 	}
-	vain(&sb, procs, n)
+	waitsInVain(&sb, procs, n)
 	cycle(&sb, procs, n, now)
 	return sb.String()
 }
@@ -49,15 +49,15 @@ type call struct {
 
 // groupKey is what calls must share to stand on one line.
 type groupKey struct {
-	note     string
-	running  bool
-	op       string
-	comm     wire.ContextID
-	commSize int
-	tag      int
-	caller   string
-	holder   wire.ProcID
-	inLine   bool
+	note        string
+	running     bool
+	op          string
+	comm        wire.ContextID
+	commSize    int
+	tag         int
+	caller      string
+	holder      wire.ProcID
+	holderWaits bool
 }
 
 type group struct {
@@ -88,7 +88,7 @@ func gather(procs []ProcEntries) []*group {
 		default:
 			for j := range p.Entries {
 				e := &p.Entries[j]
-				add(groupKey{running: e.Running, op: e.Op, comm: e.Comm, commSize: e.CommSize, tag: e.Tag, caller: e.Caller, holder: e.Holder, inLine: e.InLine}, call{p, e})
+				add(groupKey{running: e.Running, op: e.Op, comm: e.Comm, commSize: e.CommSize, tag: e.Tag, caller: e.Caller, holder: e.Holder, holderWaits: e.HolderWaits}, call{p, e})
 			}
 		}
 	}
@@ -226,15 +226,15 @@ func distance(e *Entry) int {
 }
 
 // instead says what is there that receives do not match.
-func (g *group) instead(sb *strings.Builder, n *names) {
+func (g *group) unmatched(sb *strings.Builder, n *names) {
 	const most = 4
 	count := 0
 	for _, c := range g.calls {
-		if c.entry == nil || c.entry.Instead == "" {
+		if c.entry == nil || c.entry.Unmatched == "" {
 			continue
 		}
 		if count++; count <= most {
-			fmt.Fprintf(sb, "    not matched; at %s there is instead %s\n", n.one(c.proc.Proc), c.entry.Instead)
+			fmt.Fprintf(sb, "    not matched; at %s there is instead %s\n", n.one(c.proc.Proc), c.entry.Unmatched)
 		}
 	}
 	if count > most {
@@ -319,7 +319,7 @@ func (n *names) holder(e *Entry) string {
 	switch {
 	case e.Holder == (wire.ProcID{}):
 		return ""
-	case e.InLine:
+	case e.HolderWaits:
 		return "in line behind " + n.one(e.Holder)
 	}
 	return "held by " + n.one(e.Holder)

@@ -6,7 +6,7 @@ package callreg
 // the roll call. Its owner counts by plain additions, under a lock of its own, as an
 // atomic one takes 5 ns; who reads it in another process sees each number whole, and
 // one behind another.
-type Tally struct {
+type Counters struct {
 	// Messages between processes: of point-to-point operations, and steps of
 	// collectives that go by messages. Bytes are those of the data.
 	Sent, SentBytes         uint64
@@ -16,22 +16,22 @@ type Tally struct {
 }
 
 // Tally is where the owner counts.
-func (b *Book) Tally() *Tally { return tallyOf(b.words) }
+func (b *Registry) Counters() *Counters { return countersOf(b.words) }
 
 // ReadTally reads that in mem, which is that of another process: see Read. Anything that
 // is no book has counted nothing.
-func ReadTally(mem []byte) (t Tally) {
-	w := bookIn(mem)
+func ReadCounters(mem []byte) (t Counters) {
+	w := registryIn(mem)
 	if w == nil {
-		return Tally{}
+		return Counters{}
 	}
 	for i, n := range t.Numbers() {
-		*n = w[offTally/8+i].Load()
+		*n = w[offCounters/8+i].Load()
 	}
 	return t
 }
 
 // Numbers are those of t in the order of the layout.
-func (t *Tally) Numbers() [5]*uint64 {
+func (t *Counters) Numbers() [5]*uint64 {
 	return [...]*uint64{&t.Sent, &t.SentBytes, &t.Received, &t.ReceivedBytes, &t.Collectives}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // vain lists calls on processes that cannot answer any more.
-func vain(sb *strings.Builder, procs []ProcEntries, n *names) {
+func waitsInVain(sb *strings.Builder, procs []ProcEntries, n *names) {
 	const most = 20
 	count := 0
 	for i := range procs {

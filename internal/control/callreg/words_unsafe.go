@@ -8,8 +8,8 @@ import (
 )
 
 // tallyOf sees words of a book as its owner's plain numbers.
-func tallyOf(w []atomic.Uint64) *Tally {
-	return (*Tally)(unsafe.Pointer(&w[offTally/8]))
+func countersOf(w []atomic.Uint64) *Counters {
+	return (*Counters)(unsafe.Pointer(&w[offCounters/8]))
 }
 
 // words sees mapped memory as words. Two processes use it at once, so every

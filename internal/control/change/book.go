@@ -79,18 +79,18 @@ type Terms struct {
 type Action uint8
 
 const (
-	Told      Action = iota + 1 // the operation is in another state
-	Launch                      // start Procs, then say Launched
-	Discard                     // Procs are not wanted: end them, or give back their places
-	Show                        // members may see the change: a word and votes are needed
-	Fix                         // all can be handed it: find the iteration
-	Withdraw                    // swap open to rolled back and report the verdict
-	Break                       // the same from accepted, too
-	Vote                        // for Procs, who have left in order
-	Leave                       // Procs may go
-	Terminate                   // Procs are late
-	Look                        // whether data of the change move, which is late: Progress
-	Drop                        // the operation needs Sets no longer
+	StateChanged  Action = iota + 1 // the operation is in another state
+	Launch                          // start Procs, then say Launched
+	Discard                         // Procs are not wanted: end them, or give back their places
+	Announce                        // members may see the change: a word and votes are needed
+	Agree                           // all can be handed it: find the iteration
+	Withdraw                        // swap open to rolled back and report the verdict
+	Break                           // the same from accepted, too
+	Vote                            // for Procs, who have left in order
+	Leave                           // Procs may go
+	Terminate                       // Procs are late
+	CheckProgress                   // whether data of the change move, which is late: Progress
+	Drop                            // the operation needs Sets no longer
 )
 
 // Effect is one thing that the owner must do, in this order.
@@ -111,45 +111,45 @@ type Book struct {
 	leaveTimeout time.Duration
 
 	last  uint32
-	ops   map[uint32]*op
-	queue []*op // those that are Queued, oldest first
+	ops   map[uint32]*operation
+	queue []*operation // those that are Queued, oldest first
 
-	watches map[uint32]*watch   // by set
-	comes   map[wire.ProcID]*op // newcomers of changes that are not decided
-	goes    map[wire.ProcID]*op // leavers of granted changes, until they are gone
-	made    map[uint32]*op      // outputs of changes that are not decided, and what was made of those
-	inputs  map[uint32]*op      // sets that a change which is not decided has as inputs
-	votes   map[wire.ProcID]int // in how many changes that are not decided a process votes
+	watches map[uint32]*watchers       // by set
+	joining map[wire.ProcID]*operation // newcomers of changes that are not decided
+	leaving map[wire.ProcID]*operation // leavers of granted changes, until they are gone
+	outputs map[uint32]*operation      // outputs of changes that are not decided, and what was made of those
+	inputs  map[uint32]*operation      // sets that a change which is not decided has as inputs
+	votes   map[wire.ProcID]int        // in how many changes that are not decided a process votes
 
-	undecided map[uint32]*op      // by number
-	decisions uint64              // how many changes have been decided
-	gone      map[uint32]struct{} // sets, while operations wait
+	undecided map[uint32]*operation // by number
+	decisions uint64                // how many changes have been decided
+	gone      map[uint32]struct{}   // sets, while operations wait
 	out       []Effect
 	ending    bool
 }
 
 // op is an operation.
-type op struct {
+type operation struct {
 	number uint32
 	req    Request
 	state  State
-	parts  []part
+	parts  []opPart
 
-	waits   map[wire.ProcID]struct{} // newcomers that are not ready
-	lingers map[wire.ProcID]struct{} // leavers that are not gone
-	held    map[wire.ProcID]struct{} // members whose layers have not released it
-	fixed   bool
-	looked  bool // it was late, and so looked at
+	waits    map[wire.ProcID]struct{} // newcomers that are not ready
+	lingers  map[wire.ProcID]struct{} // leavers that are not gone
+	held     map[wire.ProcID]struct{} // members whose layers have not released it
+	agreeing bool
+	checked  bool // it was late, and so looked at
 
 	derived map[uint32]struct{} // living sets that were made of its outputs
 	// unseen are members of the inputs that may not watch them yet; listed: it was made.
-	unseen []member
-	listed bool
+	unwatched []setMember
+	listed    bool
 
 	// asked is the swap that was asked for, end and why what follows if it is won.
-	asked Action
-	end   State
-	why   error
+	swap Action
+	end  State
+	why  error
 
 	stage, whole time.Duration // deadlines as points in time; 0: none
 
@@ -159,7 +159,7 @@ type op struct {
 }
 
 // part is what an operation does to one input, or as an Add or a Sub to several.
-type part struct {
+type opPart struct {
 	kind    Kind
 	in      []uint32 // held from the grant to the decision
 	join    [][]wire.ProcID
@@ -171,7 +171,7 @@ type part struct {
 }
 
 // member is a process in a set.
-type member struct {
+type setMember struct {
 	set  uint32
 	proc wire.ProcID
 }
@@ -188,9 +188,9 @@ type Outputs struct {
 func New(owner Owner, leaveTimeout time.Duration) *Book {
 	return &Book{
 		owner: owner, leaveTimeout: leaveTimeout,
-		ops: map[uint32]*op{}, watches: map[uint32]*watch{},
-		comes: map[wire.ProcID]*op{}, goes: map[wire.ProcID]*op{}, made: map[uint32]*op{},
-		inputs: map[uint32]*op{}, votes: map[wire.ProcID]int{}, undecided: map[uint32]*op{},
+		ops: map[uint32]*operation{}, watches: map[uint32]*watchers{},
+		joining: map[wire.ProcID]*operation{}, leaving: map[wire.ProcID]*operation{}, outputs: map[uint32]*operation{},
+		inputs: map[uint32]*operation{}, votes: map[wire.ProcID]int{}, undecided: map[uint32]*operation{},
 	}
 }
 
@@ -210,7 +210,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := r.check(); err != nil {
 		return 0, err
 	}
-	o := &op{req: r, state: Queued}
+	o := &operation{req: r, state: Queued}
 	if r.Whole > 0 {
 		o.whole = after(now, r.Whole)
 	}
@@ -248,7 +248,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 }
 
 // possible says why an operation can never be granted as things are.
-func (b *Book) possible(o *op) error {
+func (b *Book) possible(o *operation) error {
 	join, members := 0, 0
 	var wants []Want
 	for _, r := range o.req.parts() {
@@ -272,7 +272,7 @@ func (b *Book) possible(o *op) error {
 					in[p] = struct{}{}
 				}
 			}
-			if b.made[s] != nil {
+			if b.outputs[s] != nil {
 				continue // looked at when that is decided
 			}
 			decided = true
@@ -304,7 +304,7 @@ func (b *Book) possible(o *op) error {
 			}
 		}
 		for _, p := range r.Out {
-			if decided && b.goes[p] != nil {
+			if decided && b.leaving[p] != nil {
 				return ErrLeaves
 			}
 		}
@@ -325,11 +325,11 @@ func (b *Book) possible(o *op) error {
 
 // turnedDown says why a request that would supersede others is refused just now, if nothing
 // but these is before it.
-func (b *Book) turnedDown(o *op) error {
-	if o.req.NoQueue || !slices.ContainsFunc(b.queue, func(q *op) bool { return b.inPlaceOf(o, q) }) {
+func (b *Book) turnedDown(o *operation) error {
+	if o.req.NoQueue || !slices.ContainsFunc(b.queue, func(q *operation) bool { return b.inPlaceOf(o, q) }) {
 		return nil
 	}
-	others := slices.DeleteFunc(slices.Clone(b.queue), func(q *op) bool { return b.inPlaceOf(o, q) })
+	others := slices.DeleteFunc(slices.Clone(b.queue), func(q *operation) bool { return b.inPlaceOf(o, q) })
 	_, wants, ok, err := b.plan(o, others)
 	if ok && len(wants) > 0 {
 		err = b.owner.Starts(wants)
@@ -340,13 +340,13 @@ func (b *Book) turnedDown(o *op) error {
 // takesPart reports whether p counts for a change that is granted now: it lives, and goes by
 // none that is committed.
 func (b *Book) takesPart(p wire.ProcID) bool {
-	o := b.goes[p]
+	o := b.leaving[p]
 	return (o == nil || o.state.undecided()) && b.owner.Lives(p)
 }
 
 // largest is how many members o may find at most when its turn comes in a set of which so
 // many take part now.
-func (b *Book) largest(o *op, set uint32, living int) int {
+func (b *Book) largest(o *operation, set uint32, living int) int {
 	for _, q := range b.queue {
 		if b.inPlaceOf(o, q) {
 			continue
@@ -372,7 +372,7 @@ func (b *Book) largest(o *op, set uint32, living int) int {
 }
 
 // resolve is the set that an input of o means just now; 0: there is none.
-func (b *Book) resolve(o *op, set uint32) uint32 {
+func (b *Book) resolve(o *operation, set uint32) uint32 {
 	switch set {
 	case 0:
 		return b.owner.Main()
@@ -384,7 +384,7 @@ func (b *Book) resolve(o *op, set uint32) uint32 {
 
 // latest is the set of those who go with p, or else have come with it; 0: none.
 func (b *Book) latest(p wire.ProcID) uint32 {
-	if o := b.goes[p]; o != nil {
+	if o := b.leaving[p]; o != nil {
 		for i := range o.parts {
 			if slices.Contains(o.parts[i].leave, p) {
 				return o.parts[i].outputs.Leaving
@@ -396,7 +396,7 @@ func (b *Book) latest(p wire.ProcID) uint32 {
 
 // supersede ends waiting requests for another size of the same set, and reports
 // whether there was one.
-func (b *Book) supersede(o *op) (some bool) {
+func (b *Book) supersede(o *operation) (some bool) {
 	for _, q := range slices.Clone(b.queue) {
 		if b.inPlaceOf(o, q) {
 			b.finish(q, Refused, ErrSuperseded)
@@ -407,19 +407,19 @@ func (b *Book) supersede(o *op) (some bool) {
 }
 
 // inPlaceOf reports whether o supersedes q: both ask for a size of the same set.
-func (b *Book) inPlaceOf(o, q *op) bool {
+func (b *Book) inPlaceOf(o, q *operation) bool {
 	return o != q && o.req.Kind == Replace && o.req.To != 0 && q.req.Kind == Replace && q.req.To != 0 &&
 		b.resolve(q, q.req.In[0]) == b.resolve(o, o.req.In[0])
 }
 
-func (b *Book) unqueue(o *op) {
-	b.queue = slices.DeleteFunc(b.queue, func(q *op) bool { return q == o })
+func (b *Book) unqueue(o *operation) {
+	b.queue = slices.DeleteFunc(b.queue, func(q *operation) bool { return q == o })
 }
 
 // tell passes on in which state an operation is.
-func (b *Book) tell(o *op, s State) {
+func (b *Book) tell(o *operation, s State) {
 	o.state = s
-	e := Effect{Do: Told, Op: o.number, State: s, Why: o.why}
+	e := Effect{Do: StateChanged, Op: o.number, State: s, Why: o.why}
 	for i := range o.parts {
 		e.Inputs, e.Outputs = append(e.Inputs, o.parts[i].in), append(e.Outputs, o.parts[i].outputs)
 	}
@@ -432,7 +432,7 @@ func (b *Book) do(e Effect) { b.out = append(b.out, e) }
 func (b *Book) Flush(do func(*Effect)) {
 	for len(b.out)+len(b.gone) > 0 {
 		if len(b.gone) > 0 {
-			b.miss()
+			b.refuseGone()
 		}
 		out := b.out
 		b.out = nil
@@ -444,7 +444,7 @@ func (b *Book) Flush(do func(*Effect)) {
 
 // Short is how many more processes the oldest operation would bring that waits for Room,
 // and how many will do; 0: none waits for that.
-func (b *Book) Short() (wants, least int) {
+func (b *Book) Shortage() (wants, least int) {
 	for _, o := range b.queue {
 		if o.wants > 0 {
 			return o.wants, o.least
@@ -454,7 +454,7 @@ func (b *Book) Short() (wants, least int) {
 }
 
 // Roomier: there is more Room.
-func (b *Book) Roomier(now time.Duration) { b.advance(now) }
+func (b *Book) RoomGrew(now time.Duration) { b.advance(now) }
 
 // advance grants what can be granted.
 func (b *Book) advance(now time.Duration) {
@@ -480,12 +480,12 @@ func (b *Book) advance(now time.Duration) {
 
 // blocked reports whether a queued operation has an input that another one has, which is
 // not decided or is earlier: nothing else need be looked at. It adds its own.
-func (b *Book) blocked(o *op, before map[uint32]struct{}) (is bool) {
+func (b *Book) blocked(o *operation, before map[uint32]struct{}) (is bool) {
 	for _, r := range o.req.parts() {
 		for _, s := range r.In {
 			s = b.resolve(o, s)
 			_, earlier := before[s]
-			is = is || earlier || b.made[s] != nil || b.inputs[s] != nil
+			is = is || earlier || b.outputs[s] != nil || b.inputs[s] != nil
 		}
 	}
 	for _, r := range o.req.parts() {
@@ -531,12 +531,12 @@ func (b *Book) Derived(set, number uint32) {
 	if o.derived == nil {
 		o.derived = map[uint32]struct{}{}
 	}
-	o.derived[set], b.made[set] = struct{}{}, o
+	o.derived[set], b.outputs[set] = struct{}{}, o
 }
 
 // Leaves reports whether p goes by a change that members may have seen.
 func (b *Book) Leaves(p wire.ProcID) bool {
-	o := b.goes[p]
+	o := b.leaving[p]
 	return o != nil && Ready <= o.state && o.state <= Committed
 }
 
@@ -588,7 +588,7 @@ func (b *Book) End() {
 func (b *Book) Sizes() map[string]int {
 	return map[string]int{
 		"operations": len(b.ops), "queued": len(b.queue), "watches": len(b.watches),
-		"newcomers": len(b.comes), "leavers": len(b.goes), "undecided sets": len(b.made),
+		"newcomers": len(b.joining), "leavers": len(b.leaving), "undecided sets": len(b.outputs),
 		"inputs": len(b.inputs), "voters": len(b.votes), "undecided": len(b.undecided),
 	}
 }

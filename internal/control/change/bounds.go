@@ -71,7 +71,7 @@ func (r *Request) best(rest, wish, room int) int {
 }
 
 // fewest is with how many newcomers beside rest it is content.
-func (r *Request) fewest(rest int) int {
+func (r *Request) minJoin(rest int) int {
 	least := max(r.Min, rest+1)
 	if len(r.Sizes) > 0 {
 		found := 0
@@ -88,7 +88,7 @@ func (r *Request) fewest(rest int) int {
 // lessen brings the newcomers of a bounded request, beside so many that live, down to
 // what there is place for; false: to fewer than it takes. An error: there never will
 // be enough.
-func (b *Book) lessen(o *op, p *part, living int) (bool, error) {
+func (b *Book) fitToRoom(o *operation, p *opPart, living int) (bool, error) {
 	r := &o.req.parts()[0]
 	rest := len(p.rest)
 	if r.Kind == Add {
@@ -108,7 +108,7 @@ func (b *Book) lessen(o *op, p *part, living int) (bool, error) {
 	n := r.best(rest, wish, min(free, b.owner.Room()))
 	if n == 0 && r.best(rest, wish, free) > 0 {
 		o.wants = min(wish, b.owner.Most()-living)
-		o.least = min(r.fewest(rest), o.wants)
+		o.least = min(r.minJoin(rest), o.wants)
 	}
 	if n == 0 || r.Kind != Add && b.owner.Fits(p.in[0], rest+n) != nil {
 		return false, nil

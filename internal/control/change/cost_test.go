@@ -115,7 +115,7 @@ func TestStepsAreLinear(t *testing.T) {
 				t.Errorf("%d members were looked at, of %d", c.looks, n)
 			}
 			fixed := false
-			b.Flush(func(e *Effect) { fixed = fixed || e.Do == Fix && e.Op == op })
+			b.Flush(func(e *Effect) { fixed = fixed || e.Do == Agree && e.Op == op })
 			if !fixed {
 				t.Error("the change is not handed out")
 			}

@@ -40,9 +40,9 @@ func (a *accepted) newcomer() wire.ProcID { return a.b.ops[a.n].parts[0].join[0]
 func (a *accepted) asks() (last Action) {
 	a.b.Flush(func(e *Effect) {
 		switch {
-		case e.Do == Look || e.Do == Withdraw || e.Do == Break:
+		case e.Do == CheckProgress || e.Do == Withdraw || e.Do == Break:
 			last = e.Do
-		case e.Do == Told && e.Why != nil:
+		case e.Do == StateChanged && e.Why != nil:
 			a.why = e.Why
 		}
 	})
@@ -64,17 +64,17 @@ func TestDecisionIsLate(t *testing.T) {
 	a := newAccepted(t, Request{ToCommit: 10 * time.Second})
 	a.b.Decided(sec(9), a.n, IsAccepted) // told once more
 	a.at(t, 14, 0)
-	a.at(t, 15, Look)
+	a.at(t, 15, CheckProgress)
 	a.b.Progress(sec(15), a.n) // a member
 	a.at(t, 24, 0)
-	a.b.Nears(sec(24), a.newcomer())
+	a.b.NewcomerProgress(sec(24), a.newcomer())
 	a.at(t, 33, 0)
-	a.at(t, 34, Look)
-	a.b.Still(sec(34), a.n)
+	a.at(t, 34, CheckProgress)
+	a.b.NoProgress(sec(34), a.n)
 	if got := a.asks(); got != Break {
 		t.Errorf("nothing has moved: %d", got)
 	}
-	a.b.Still(sec(34), a.n)
+	a.b.NoProgress(sec(34), a.n)
 	a.b.Decided(sec(35), a.n, IsAccepted) // it was read before
 	if s, _ := a.b.State(a.n); s != Adopting {
 		t.Errorf("while it is broken it is %v", s)
@@ -85,7 +85,7 @@ func TestDecisionIsLate(t *testing.T) {
 	}
 
 	a = newAccepted(t, Request{ToCommit: 10 * time.Second})
-	a.at(t, 15, Look)
+	a.at(t, 15, CheckProgress)
 	a.at(t, 17, Break) // the answer does not come
 	a.b.Decided(sec(18), a.n, IsCommitted)
 	if a.asks(); a.why != nil || a.b.ops[a.n] != nil {

@@ -28,7 +28,7 @@ func (b *Book) Launched(now time.Duration, number uint32, err error) {
 
 // Joined: p is a part of the job, and Prepared: it has said that it is ready.
 func (b *Book) Joined(now time.Duration, p wire.ProcID) {
-	if o := b.comes[p]; o != nil && !o.req.Prepare {
+	if o := b.joining[p]; o != nil && !o.req.Prepare {
 		delete(o.waits, p)
 		b.arrived(now, o)
 	}
@@ -36,52 +36,52 @@ func (b *Book) Joined(now time.Duration, p wire.ProcID) {
 
 // Prepared: p, a newcomer, is ready for its change.
 func (b *Book) Prepared(now time.Duration, p wire.ProcID) {
-	if o := b.comes[p]; o != nil {
+	if o := b.joining[p]; o != nil {
 		delete(o.waits, p)
 		b.arrived(now, o)
 	}
 }
 
-func (b *Book) arrived(now time.Duration, o *op) {
+func (b *Book) arrived(now time.Duration, o *operation) {
 	if o.state == Launching && len(o.waits) == 0 {
 		b.isReady(now, o)
 	}
 }
 
 // Verdict is what the word of a change says.
-type Verdict uint8
+type Decision uint8
 
 const (
-	IsAccepted Verdict = iota + 1
+	IsAccepted Decision = iota + 1
 	IsCommitted
 	IsRolledBack
 )
 
 // Decided: the word of a change says so. It may be told more than once, and late.
-func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
+func (b *Book) Decided(now time.Duration, number uint32, v Decision) {
 	o := b.ops[number]
 	if o == nil || o.state != Ready && o.state != Adopting {
 		return
 	}
 	switch v {
 	case IsAccepted:
-		if o.asked == Break {
+		if o.swap == Break {
 			return // its answer is on the way
 		}
 		// Who wanted to withdraw it was late.
-		o.asked, o.why = 0, nil
+		o.swap, o.why = 0, nil
 		if o.state == Ready {
 			o.begin(now, o.req.ToCommit)
 			b.tell(o, Adopting)
 		}
 	case IsCommitted:
-		o.asked, o.why = 0, nil
+		o.swap, o.why = 0, nil
 		if o.state == Ready {
 			b.tell(o, Adopting)
 		}
 		b.commit(now, o)
 	case IsRolledBack:
-		if o.asked == 0 {
+		if o.swap == 0 {
 			o.end, o.why = RolledBack, errUnasked
 		}
 		b.finish(o, o.end, o.why)
@@ -106,7 +106,7 @@ func (b *Book) Died(now time.Duration, p wire.ProcID) {
 // nobody was handed yet is rolled back also if it never watched: no Result begins with
 // a member that has left.
 func (b *Book) Left(now time.Duration, p wire.ProcID) {
-	if o := b.comes[p]; o != nil {
+	if o := b.joining[p]; o != nil {
 		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s", ErrDied, b.owner.Ended(p)))
 	}
 	var watched []uint32
@@ -123,7 +123,7 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 		if o.state.undecided() && o.state < Adopting && b.keeps(o, p) {
 			b.withdraw(o, Withdraw, RolledBack, fmt.Errorf("%w: %v has left", ErrUnwatched, p))
 		}
-		if (o.state == Ready || o.state == Adopting) && b.has(o, p) && b.comes[p] != o {
+		if (o.state == Ready || o.state == Adopting) && b.has(o, p) && b.joining[p] != o {
 			b.do(Effect{Do: Vote, Op: o.number, Procs: []wire.ProcID{p}})
 		}
 	}
@@ -140,14 +140,14 @@ func (b *Book) ended(now time.Duration, p wire.ProcID) {
 	for _, o := range b.undecided {
 		delete(o.held, p)
 	}
-	b.fixAll()
+	b.agreeAll()
 	b.advance(now)
 }
 
 // Gone: nothing of p is left, its pid and place are free.
 func (b *Book) Gone(now time.Duration, p wire.ProcID) {
-	if o := b.goes[p]; o != nil {
-		delete(b.goes, p)
+	if o := b.leaving[p]; o != nil {
+		delete(b.leaving, p)
 		if delete(o.lingers, p); o.state == Committed && len(o.lingers) == 0 {
 			b.finish(o, Done, nil)
 		}
@@ -156,42 +156,42 @@ func (b *Book) Gone(now time.Duration, p wire.ProcID) {
 }
 
 // linger ends a committed operation when all leavers are gone.
-func (b *Book) linger(o *op) {
-	maps.DeleteFunc(o.lingers, func(p wire.ProcID, _ struct{}) bool { return b.goes[p] != o })
+func (b *Book) linger(o *operation) {
+	maps.DeleteFunc(o.lingers, func(p wire.ProcID, _ struct{}) bool { return b.leaving[p] != o })
 	if len(o.lingers) == 0 {
 		b.finish(o, Done, nil)
 	}
 }
 
 // has reports whether p votes on an operation that is not decided.
-func (b *Book) has(o *op, p wire.ProcID) bool {
+func (b *Book) has(o *operation, p wire.ProcID) bool {
 	for i := range o.parts {
 		if _, ok := o.parts[i].living[p]; ok {
 			return true
 		}
 	}
-	return b.comes[p] == o
+	return b.joining[p] == o
 }
 
 // keeps reports whether p was there, and stays by an operation that is not decided.
-func (b *Book) keeps(o *op, p wire.ProcID) bool {
-	return b.has(o, p) && b.comes[p] != o && b.goes[p] != o
+func (b *Book) keeps(o *operation, p wire.ProcID) bool {
+	return b.has(o, p) && b.joining[p] != o && b.leaving[p] != o
 }
 
 // withdraw ends an undecided operation, or asks for the swap that does.
-func (b *Book) withdraw(o *op, how Action, end State, why error) {
+func (b *Book) withdraw(o *operation, how Action, end State, why error) {
 	switch {
 	case !o.state.undecided():
 	case o.state < Ready: // no member has seen it
 		b.finish(o, end, why)
-	case o.asked == 0 || o.asked == Withdraw && how == Break:
-		o.asked, o.end, o.why = how, end, why
+	case o.swap == 0 || o.swap == Withdraw && how == Break:
+		o.swap, o.end, o.why = how, end, why
 		b.do(Effect{Do: how, Op: o.number})
 	}
 }
 
 // commit makes the outputs hold.
-func (b *Book) commit(now time.Duration, o *op) {
+func (b *Book) commit(now time.Duration, o *operation) {
 	o.stage, o.whole = 0, 0
 	b.settle(o)
 	b.tell(o, Committed)
@@ -244,11 +244,11 @@ func (b *Book) replace(set, result uint32) {
 }
 
 // settle ends what is so only until the decision.
-func (b *Book) settle(o *op) {
+func (b *Book) settle(o *operation) {
 	b.decisions++
 	delete(b.undecided, o.number)
 	for s := range o.derived {
-		delete(b.made, s)
+		delete(b.outputs, s)
 	}
 	for i := range o.parts {
 		p := &o.parts[i]
@@ -260,12 +260,12 @@ func (b *Book) settle(o *op) {
 		}
 		for _, procs := range p.join {
 			for _, q := range procs {
-				delete(b.comes, q)
+				delete(b.joining, q)
 				b.unvote(q)
 			}
 		}
 		for _, s := range p.sets() {
-			delete(b.made, s)
+			delete(b.outputs, s)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (b *Book) unvote(p wire.ProcID) {
 }
 
 // sets are the outputs.
-func (p *part) sets() []uint32 {
+func (p *opPart) sets() []uint32 {
 	list := slices.Clone(p.outputs.Joining)
 	for _, s := range []uint32{p.outputs.Leaving, p.outputs.Result} {
 		if s != 0 {
@@ -288,7 +288,7 @@ func (p *part) sets() []uint32 {
 }
 
 // finish ends an operation.
-func (b *Book) finish(o *op, s State, why error) {
+func (b *Book) finish(o *operation, s State, why error) {
 	if o.state == Queued {
 		b.unqueue(o)
 	}
@@ -306,8 +306,8 @@ func (b *Book) finish(o *op, s State, why error) {
 		}
 	}
 	for p := range o.lingers {
-		if b.goes[p] == o {
-			delete(b.goes, p)
+		if b.leaving[p] == o {
+			delete(b.leaving, p)
 		}
 	}
 	o.why = why
@@ -343,11 +343,11 @@ func (b *Book) refuse(why error, lost func(in uint32) bool) {
 }
 
 // open are those that are not decided.
-func (b *Book) open() []*op { return byNumber(b.undecided) }
+func (b *Book) open() []*operation { return byNumber(b.undecided) }
 
 // byNumber are operations in the order in which they were asked for.
-func byNumber(ops map[uint32]*op) []*op {
-	list := make([]*op, 0, len(ops))
+func byNumber(ops map[uint32]*operation) []*operation {
+	list := make([]*operation, 0, len(ops))
 	for _, n := range slices.Sorted(maps.Keys(ops)) {
 		list = append(list, ops[n])
 	}

@@ -13,13 +13,13 @@ import (
 
 // grant gives a queued operation what it needs, if that is free and nobody is before
 // it. An error: it never will.
-func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
+func (b *Book) grant(now time.Duration, o *operation, before []*operation) (bool, error) {
 	parts, wants, ok, err := b.plan(o, before)
 	if !ok {
 		return false, err
 	}
 	if len(wants) == 0 && b.unchanged(parts) {
-		b.nothing(o, parts)
+		b.finishUnchanged(o, parts)
 		return true, nil
 	}
 	if len(wants) > 0 {
@@ -48,16 +48,16 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 
 // plan says what a queued operation would do, and whom it would start; false: it waits. Of
 // newcomers only the number is known.
-func (b *Book) plan(o *op, before []*op) (parts []part, wants []Want, ok bool, err error) {
+func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []Want, ok bool, err error) {
 	o.wants, o.least = 0, 0
 	rs := o.req.parts()
-	parts = make([]part, len(rs))
+	parts = make([]opPart, len(rs))
 	goes := map[wire.ProcID]bool{}
 	join, living := 0, 0
 	for i := range rs {
-		p := part{kind: rs[i].Kind}
+		p := opPart{kind: rs[i].Kind}
 		for _, s := range rs[i].In {
-			if s = b.resolve(o, s); b.made[s] != nil {
+			if s = b.resolve(o, s); b.outputs[s] != nil {
 				return nil, nil, false, nil // whether it comes is not decided
 			}
 			if !slices.Contains(p.in, s) { // it may be named twice, or as the main set
@@ -68,7 +68,7 @@ func (b *Book) plan(o *op, before []*op) (parts []part, wants []Want, ok bool, e
 			return nil, nil, false, err
 		}
 		if err := b.members(&p, &rs[i]); err != nil {
-			if b.overlaps([]part{{in: p.in}}, before) != nil {
+			if b.overlaps([]opPart{{in: p.in}}, before) != nil {
 				return nil, nil, false, nil // what the set is then is looked at then
 			}
 			return nil, nil, false, err
@@ -99,7 +99,7 @@ func (b *Book) plan(o *op, before []*op) (parts []part, wants []Want, ok bool, e
 		return parts, nil, true, nil
 	}
 	if len(parts) == 1 && rs[0].bounded() && join > 0 {
-		if ok, err := b.lessen(o, &parts[0], living); !ok {
+		if ok, err := b.fitToRoom(o, &parts[0], living); !ok {
 			return nil, nil, false, err
 		}
 		join = len(parts[0].join[0])
@@ -148,8 +148,8 @@ func (b *Book) byHost(join [][]wire.ProcID) (groups [][]wire.ProcID) {
 
 // unchanged reports whether parts leave their inputs as they are: Replaces by nothing
 // of sets of which all members take part.
-func (b *Book) unchanged(parts []part) bool {
-	return !slices.ContainsFunc(parts, func(p part) bool {
+func (b *Book) unchanged(parts []opPart) bool {
+	return !slices.ContainsFunc(parts, func(p opPart) bool {
 		if p.kind != Replace || len(p.join)+len(p.leave) > 0 {
 			return true
 		}
@@ -160,7 +160,7 @@ func (b *Book) unchanged(parts []part) bool {
 
 // nothing ends an operation that there is nothing to do for: each Result is the input
 // itself, and no member hears of it.
-func (b *Book) nothing(o *op, parts []part) {
+func (b *Book) finishUnchanged(o *operation, parts []opPart) {
 	for i := range parts {
 		parts[i].outputs.Result = parts[i].in[0]
 		b.owner.Hold(parts[i].in[0])
@@ -184,7 +184,7 @@ func (b *Book) followed(sets []uint32) error {
 
 // members finds who comes, goes and stays. Of newcomers only the number is known. Who
 // leaves by a change that is committed counts as gone.
-func (b *Book) members(p *part, r *Request) error {
+func (b *Book) members(p *opPart, r *Request) error {
 	var living []wire.ProcID
 	seen := map[wire.ProcID]struct{}{}
 	for _, s := range p.in {
@@ -234,7 +234,7 @@ func (b *Book) members(p *part, r *Request) error {
 }
 
 // overlaps is an operation before these parts that touches what they do; nil: none.
-func (b *Book) overlaps(parts []part, before []*op) *op {
+func (b *Book) overlaps(parts []opPart, before []*operation) *operation {
 	for i := range parts {
 		for _, s := range parts[i].in {
 			for _, q := range before {
@@ -258,13 +258,13 @@ func (b *Book) overlaps(parts []part, before []*op) *op {
 
 // touch reports whether two parts have an input in common, or a removes a process of
 // an input of c.
-func touch(a, c *part) bool {
+func touch(a, c *opPart) bool {
 	return slices.ContainsFunc(a.in, func(s uint32) bool { return slices.Contains(c.in, s) }) ||
 		slices.ContainsFunc(a.leave, func(p wire.ProcID) bool { _, ok := c.living[p]; return ok })
 }
 
 // granted makes the outputs and begins the change.
-func (b *Book) granted(now time.Duration, o *op) {
+func (b *Book) granted(now time.Duration, o *operation) {
 	b.terms(o)
 	o.waits, o.lingers, o.held = map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}
 	b.undecided[o.number] = o
@@ -298,11 +298,11 @@ func (b *Book) granted(now time.Duration, o *op) {
 			p.outputs.Result = b.define(o, result)
 		}
 		for _, q := range p.leave {
-			b.goes[q], o.lingers[q] = o, struct{}{}
+			b.leaving[q], o.lingers[q] = o, struct{}{}
 		}
 	}
 	for _, q := range comes {
-		b.comes[q], o.waits[q] = o, struct{}{}
+		b.joining[q], o.waits[q] = o, struct{}{}
 		b.votes[q]++
 	}
 	b.tell(o, Granted)
@@ -315,7 +315,7 @@ func (b *Book) granted(now time.Duration, o *op) {
 }
 
 // terms completes a request by what who follows its inputs wants.
-func (b *Book) terms(o *op) {
+func (b *Book) terms(o *operation) {
 	var in []uint32
 	for i := range o.parts {
 		in = append(in, o.parts[i].in...)
@@ -327,22 +327,22 @@ func (b *Book) terms(o *op) {
 	o.req.ToCommit = cmp.Or(o.req.ToCommit, t.ToCommit)
 }
 
-func (b *Book) define(o *op, members []wire.ProcID) uint32 {
+func (b *Book) define(o *operation, members []wire.ProcID) uint32 {
 	s := b.owner.Define(members)
-	b.made[s] = o
+	b.outputs[s] = o
 	return s
 }
 
 // isReady lets the members see the change.
-func (b *Book) isReady(now time.Duration, o *op) {
+func (b *Book) isReady(now time.Duration, o *operation) {
 	o.begin(now, o.req.ToAccept)
 	b.tell(o, Ready)
-	b.do(Effect{Do: Show, Op: o.number, Procs: b.voters(o)})
-	b.fix(o)
+	b.do(Effect{Do: Announce, Op: o.number, Procs: b.voters(o)})
+	b.agree(o)
 }
 
 // voters are all living members of inputs and outputs, once.
-func (b *Book) voters(o *op) []wire.ProcID {
+func (b *Book) voters(o *operation) []wire.ProcID {
 	var list []wire.ProcID
 	seen := map[wire.ProcID]struct{}{}
 	add := func(ps []wire.ProcID) {
@@ -365,13 +365,13 @@ func (b *Book) voters(o *op) []wire.ProcID {
 
 // fix lets the members agree on when they are handed the change, once all follow it
 // and nobody holds it.
-func (b *Book) fix(o *op) {
-	if o.state != Ready || o.fixed || o.asked != 0 || len(o.held) > 0 {
+func (b *Book) agree(o *operation) {
+	if o.state != Ready || o.agreeing || o.swap != 0 || len(o.held) > 0 {
 		return
 	}
 	if b.unwatched(o) {
 		return
 	}
-	o.fixed = true
-	b.do(Effect{Do: Fix, Op: o.number})
+	o.agreeing = true
+	b.do(Effect{Do: Agree, Op: o.number})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // lookTime is how long the answer to a Look may take.
-const lookTime = 2 * time.Second
+const checkTime = 2 * time.Second
 
 // after is a point in time, the last that there is if the span is longer.
 func after(now, span time.Duration) time.Duration { return now + min(span, math.MaxInt64-now) }
@@ -44,7 +44,7 @@ func (b *Book) Tick(now time.Duration) {
 				b.finish(o, Refused, ErrDeadline)
 				continue
 			}
-			b.withdraw(o, Break, RolledBack, b.late(o))
+			b.withdraw(o, Break, RolledBack, b.deadlineError(o))
 		}
 		if o.stage != 0 && o.stage <= now {
 			b.stageOver(now, o)
@@ -54,32 +54,32 @@ func (b *Book) Tick(now time.Duration) {
 }
 
 // begin begins the deadline of a state, or begins it anew; 0: there is none.
-func (o *op) begin(now, span time.Duration) {
-	if o.stage, o.looked = 0, false; span > 0 {
+func (o *operation) begin(now, span time.Duration) {
+	if o.stage, o.checked = 0, false; span > 0 {
 		o.stage = after(now, span)
 	}
 }
 
 // stageOver: an operation has stayed too long in its state. Where its data may move, or its
 // members report, it is looked at first.
-func (b *Book) stageOver(now time.Duration, o *op) {
+func (b *Book) stageOver(now time.Duration, o *operation) {
 	o.stage = 0
 	switch {
 	case o.state == Committed:
 		b.do(Effect{Do: Terminate, Op: o.number, Procs: sorted(o.lingers)})
-	case o.moves() && !o.looked:
-		o.looked, o.stage = true, now+lookTime
-		b.do(Effect{Do: Look, Op: o.number})
+	case o.moves() && !o.checked:
+		o.checked, o.stage = true, now+checkTime
+		b.do(Effect{Do: CheckProgress, Op: o.number})
 	case o.state == Adopting:
-		b.withdraw(o, Break, RolledBack, b.late(o))
+		b.withdraw(o, Break, RolledBack, b.deadlineError(o))
 	default:
-		b.withdraw(o, Withdraw, RolledBack, b.late(o))
+		b.withdraw(o, Withdraw, RolledBack, b.deadlineError(o))
 	}
 }
 
 // moves reports whether members may move data of an operation, or report that they work
 // on it, while it is in its state: as they hold it back, or were handed it.
-func (o *op) moves() bool { return o.state == Ready && len(o.held) > 0 || o.state == Adopting }
+func (o *operation) moves() bool { return o.state == Ready && len(o.held) > 0 || o.state == Adopting }
 
 // Progress: data of a change move, or a member has reported. The deadline of its state
 // begins anew.
@@ -96,8 +96,8 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 
 // Still: an operation was looked at, and nothing has moved since the last time. If it is
 // late, it has waited for that alone.
-func (b *Book) Still(now time.Duration, number uint32) {
-	if o := b.ops[number]; o != nil && o.looked && o.stage != 0 && o.moves() {
+func (b *Book) NoProgress(now time.Duration, number uint32) {
+	if o := b.ops[number]; o != nil && o.checked && o.stage != 0 && o.moves() {
 		b.stageOver(now, o)
 		b.advance(now)
 	}
@@ -106,8 +106,8 @@ func (b *Book) Still(now time.Duration, number uint32) {
 // Nears: p, a newcomer, has more of its data, or reports. If it is not ready it comes nearer
 // to that, so it does not hang, and its change has as long again. If all are ready it is
 // Progress.
-func (b *Book) Nears(now time.Duration, p wire.ProcID) {
-	o := b.comes[p]
+func (b *Book) NewcomerProgress(now time.Duration, p wire.ProcID) {
+	o := b.joining[p]
 	if o == nil || o.stage == 0 {
 		return
 	}
@@ -119,7 +119,7 @@ func (b *Book) Nears(now time.Duration, p wire.ProcID) {
 }
 
 // late says for whom an operation has waited.
-func (b *Book) late(o *op) error {
+func (b *Book) deadlineError(o *operation) error {
 	return fmt.Errorf("%w: it waited for %s", ErrDeadline, b.waitsFor(o))
 }
 
@@ -132,10 +132,10 @@ func (b *Book) WaitsFor(number uint32) string {
 	return ""
 }
 
-func (b *Book) waitsFor(o *op) string {
+func (b *Book) waitsFor(o *operation) string {
 	switch {
 	case o.state == Queued:
-		return b.turn(o)
+		return b.queuedBehind(o)
 	case o.state < Launching:
 		return "the newcomers to be started"
 	case o.state == Launching && o.req.Prepare:
@@ -156,13 +156,13 @@ func (b *Book) waitsFor(o *op) string {
 }
 
 // turn says what is before a queued operation.
-func (b *Book) turn(o *op) string {
-	var parts []part
+func (b *Book) queuedBehind(o *operation) string {
+	var parts []opPart
 	for _, r := range o.req.parts() {
-		p := part{kind: r.Kind}
+		p := opPart{kind: r.Kind}
 		for _, s := range r.In {
 			s = b.resolve(o, s)
-			if q := b.made[s]; q != nil {
+			if q := b.outputs[s]; q != nil {
 				return fmt.Sprintf("operation %d, which makes its input", q.number)
 			}
 			p.in = append(p.in, s)
@@ -179,20 +179,20 @@ func (b *Book) turn(o *op) string {
 
 // unwatched reports whether unwatching has any, for what it takes to look at each member
 // once in the life of an operation: who watches goes on to, or ends the operation.
-func (b *Book) unwatched(o *op) bool {
+func (b *Book) unwatched(o *operation) bool {
 	if !o.listed {
 		o.listed = true
 		for i := range o.parts {
 			for _, s := range o.parts[i].in {
 				m, _ := b.owner.Members(s)
 				for _, q := range m {
-					o.unseen = append(o.unseen, member{s, q})
+					o.unwatched = append(o.unwatched, setMember{s, q})
 				}
 			}
 		}
 	}
-	for n := len(o.unseen); n > 0; n = len(o.unseen) {
-		m := o.unseen[n-1]
+	for n := len(o.unwatched); n > 0; n = len(o.unwatched) {
+		m := o.unwatched[n-1]
 		w := b.watches[m.set]
 		if w == nil {
 			return true
@@ -200,13 +200,13 @@ func (b *Book) unwatched(o *op) bool {
 		if _, ok := w.open[m.proc]; !ok && b.owner.Lives(m.proc) {
 			return true
 		}
-		o.unseen = o.unseen[:n-1]
+		o.unwatched = o.unwatched[:n-1]
 	}
 	return false
 }
 
 // unwatching are the living members of the inputs that do not watch them.
-func (b *Book) unwatching(o *op) (list []wire.ProcID) {
+func (b *Book) unwatching(o *operation) (list []wire.ProcID) {
 	for i := range o.parts {
 		for _, s := range o.parts[i].in {
 			w := b.watches[s]

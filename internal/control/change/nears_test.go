@@ -29,15 +29,15 @@ func TestNewcomersFill(t *testing.T) {
 	}
 	for at := 8; at < 50; at += 8 {
 		tick(sec(at))
-		w.b.Nears(sec(at), p)
-		w.b.Nears(sec(at), wire.ProcID{Job: 1, Serial: 2}) // a member
+		w.b.NewcomerProgress(sec(at), p)
+		w.b.NewcomerProgress(sec(at), wire.ProcID{Job: 1, Serial: 2}) // a member
 	}
 	if s, _ := w.b.State(n); s != Ready || withdrawn {
 		t.Fatalf("with bytes coming all the time it is %v, withdrawn %v", s, withdrawn)
 	}
 	tick(sec(58)) // and it is looked what has come to members
-	w.b.Nears(sec(58), wire.ProcID{Job: 1, Serial: 2})
-	if tick(sec(58) + lookTime); !withdrawn {
+	w.b.NewcomerProgress(sec(58), wire.ProcID{Job: 1, Serial: 2})
+	if tick(sec(58) + checkTime); !withdrawn {
 		t.Error("it waits for a newcomer to which nothing comes")
 	}
 }
@@ -53,7 +53,7 @@ func TestNewcomersComeNearer(t *testing.T) {
 	var why string
 	run := func() {
 		w.b.Flush(func(e *Effect) {
-			if e.Do == Told && e.Why != nil {
+			if e.Do == StateChanged && e.Why != nil {
 				why = e.Why.Error()
 			}
 		})
@@ -61,20 +61,20 @@ func TestNewcomersComeNearer(t *testing.T) {
 	run()
 	first, second := wire.ProcID{Job: 1, Serial: 3}, wire.ProcID{Job: 1, Serial: 4}
 	sec := func(n int) time.Duration { return time.Duration(n) * time.Second }
-	w.b.Nears(sec(4), first) // it runs, though not all do
+	w.b.NewcomerProgress(sec(4), first) // it runs, though not all do
 	w.b.Launched(sec(5), n, nil)
 	for at := 9; at < 50; at += 5 {
 		w.b.Tick(sec(at))
-		w.b.Nears(sec(at), second)
+		w.b.NewcomerProgress(sec(at), second)
 	}
 	if s, _ := w.b.State(n); s != Launching {
 		t.Fatalf("with bytes coming all the time it is %v: %s", s, why)
 	}
 	w.b.Prepared(sec(50), second)
 	for at := 50; at < 60; at++ {
-		w.b.Nears(sec(at), second)                          // it is ready
-		w.b.Nears(sec(at), wire.ProcID{Job: 1, Serial: 1})  // a member
-		w.b.Nears(sec(at), wire.ProcID{Job: 1, Serial: 99}) // nobody
+		w.b.NewcomerProgress(sec(at), second)                          // it is ready
+		w.b.NewcomerProgress(sec(at), wire.ProcID{Job: 1, Serial: 1})  // a member
+		w.b.NewcomerProgress(sec(at), wire.ProcID{Job: 1, Serial: 99}) // nobody
 		w.b.Tick(sec(at))
 	}
 	run()

@@ -159,7 +159,7 @@ func TestNothingToDo(t *testing.T) {
 		var told []State
 		w.b.Flush(func(e *Effect) {
 			switch e.Do {
-			case Told:
+			case StateChanged:
 				told = append(told, e.State)
 				if out := e.Outputs; len(out) != 1 || out[0].Result != first || out[0].Leaving != 0 || len(out[0].Joining) > 0 {
 					t.Errorf("%+v makes %+v", r, out)
@@ -256,7 +256,7 @@ func TestLateHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixed := func() (fixed bool) {
-		w.b.Flush(func(e *Effect) { fixed = fixed || e.Do == Fix })
+		w.b.Flush(func(e *Effect) { fixed = fixed || e.Do == Agree })
 		return fixed
 	}
 	steps := []func(){
@@ -292,10 +292,10 @@ func TestLate(t *testing.T) {
 	}
 	run := func() (asked Action) {
 		w.b.Flush(func(e *Effect) {
-			if e.Do == Withdraw || e.Do == Look {
+			if e.Do == Withdraw || e.Do == CheckProgress {
 				asked = e.Do
 			}
-			if e.Do == Told && e.Why != nil {
+			if e.Do == StateChanged && e.Why != nil {
 				why = e.Why.Error()
 			}
 		})
@@ -320,10 +320,10 @@ func TestLate(t *testing.T) {
 		}
 	}
 	at(9, 0)
-	at(10, Look)
+	at(10, CheckProgress)
 	w.b.Progress(11*time.Second, n)
 	at(20, 0)
-	at(21, Look)
+	at(21, CheckProgress)
 	w.b.Release(n, m[0])
 	at(23, Withdraw)
 	w.b.Decided(24*time.Second, n, IsRolledBack)
@@ -336,7 +336,7 @@ func TestLate(t *testing.T) {
 // A leaver that closes its watch before the decision refuses nobody who waits; if it
 // stays after all it does.
 func TestLeaverCloses(t *testing.T) {
-	for _, v := range []Verdict{IsCommitted, IsRolledBack} {
+	for _, v := range []Decision{IsCommitted, IsRolledBack} {
 		w := watchedWorld(t, 3)
 		first := w.main
 		now := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
@@ -438,7 +438,7 @@ func TestDerivedSets(t *testing.T) {
 	}
 	w.b.Decided(w.now, first, IsRolledBack)
 	w.b.Flush(func(e *Effect) {
-		if e.Do == Told && e.Op == next && (e.State != Refused || !errors.Is(e.Why, ErrSetGone)) {
+		if e.Do == StateChanged && e.Op == next && (e.State != Refused || !errors.Is(e.Why, ErrSetGone)) {
 			t.Errorf("it is %v, %v", e.State, e.Why)
 		}
 	})

@@ -10,14 +10,14 @@ import (
 )
 
 // watch is who follows the changes of a set.
-type watch struct {
+type watchers struct {
 	open   map[wire.ProcID]struct{}
 	holds  map[wire.ProcID]struct{} // those of them that must release each change
 	closed map[wire.ProcID]struct{} // who takes part in the job and has closed it
 }
 
-func (w *watch) clone() *watch {
-	return &watch{maps.Clone(w.open), maps.Clone(w.holds), maps.Clone(w.closed)}
+func (w *watchers) clone() *watchers {
+	return &watchers{maps.Clone(w.open), maps.Clone(w.holds), maps.Clone(w.closed)}
 }
 
 // watched says why nobody follows the changes of a set.
@@ -35,9 +35,9 @@ func (b *Book) watched(set uint32) error {
 func (b *Book) Follows(set uint32) bool { return b.watched(set) == nil }
 
 // closed reports whether somebody has closed a watch who does not leave anyway.
-func (b *Book) closed(w *watch) bool {
+func (b *Book) closed(w *watchers) bool {
 	for p := range w.closed {
-		if b.goes[p] == nil {
+		if b.leaving[p] == nil {
 			return true
 		}
 	}
@@ -57,18 +57,18 @@ func (b *Book) current(set uint32) error {
 func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 	w := b.watches[set]
 	if w == nil {
-		w = &watch{map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}}
+		w = &watchers{map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}}
 		b.watches[set] = w
 	}
 	delete(w.closed, p)
 	if w.open[p] = struct{}{}; holds {
 		w.holds[p] = struct{}{}
-		if o := b.inputs[set]; o != nil && o.state <= Ready && !o.fixed { // granted before it watched
+		if o := b.inputs[set]; o != nil && o.state <= Ready && !o.agreeing { // granted before it watched
 			o.held[p] = struct{}{}
 		}
 	}
 	if o := b.inputs[set]; o != nil {
-		b.fix(o)
+		b.agree(o)
 	}
 }
 
@@ -92,7 +92,7 @@ func (b *Book) unwatch(set uint32, p wire.ProcID) {
 	if o := b.inputs[set]; o != nil && o.state < Adopting {
 		b.withdraw(o, Withdraw, RolledBack, ErrUnwatched)
 	}
-	if b.goes[p] == nil { // else those that wait are refused if p stays after all
+	if b.leaving[p] == nil { // else those that wait are refused if p stays after all
 		b.refuse(ErrUnwatched, func(in uint32) bool { return in == set })
 	}
 }
@@ -100,10 +100,10 @@ func (b *Book) unwatch(set uint32, p wire.ProcID) {
 // SetGone: there is no such set any more.
 func (b *Book) SetGone(set uint32) {
 	delete(b.watches, set)
-	if o := b.made[set]; o != nil {
+	if o := b.outputs[set]; o != nil {
 		if _, ok := o.derived[set]; ok {
 			delete(o.derived, set)
-			delete(b.made, set)
+			delete(b.outputs, set)
 		}
 	}
 	if len(b.queue) > 0 {
@@ -115,7 +115,7 @@ func (b *Book) SetGone(set uint32) {
 }
 
 // miss refuses those that wait for sets that are gone.
-func (b *Book) miss() {
+func (b *Book) refuseGone() {
 	gone := b.gone
 	b.gone = nil
 	b.refuse(ErrSetGone, func(in uint32) bool { _, ok := gone[in]; return ok })
@@ -125,12 +125,12 @@ func (b *Book) miss() {
 func (b *Book) Release(number uint32, p wire.ProcID) {
 	if o := b.ops[number]; o != nil {
 		delete(o.held, p)
-		b.fix(o)
+		b.agree(o)
 	}
 }
 
-func (b *Book) fixAll() {
+func (b *Book) agreeAll() {
 	for _, o := range b.open() {
-		b.fix(o)
+		b.agree(o)
 	}
 }

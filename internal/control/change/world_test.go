@@ -59,7 +59,7 @@ type set struct {
 }
 
 type word struct {
-	v      Verdict // 0: open
+	v      Decision // 0: open
 	fixed  bool
 	voters map[wire.ProcID]bool // true: has voted
 }
@@ -219,7 +219,7 @@ func (w *world) flush() {
 	w.b.Flush(func(e *Effect) {
 		w.say("  effect %d of %d: %v %v %v", e.Do, e.Op, e.State, e.Why, e.Procs)
 		switch e.Do {
-		case Told:
+		case StateChanged:
 			w.told(e)
 		case Launch:
 			w.launch = append(w.launch, *e)
@@ -230,7 +230,7 @@ func (w *world) flush() {
 				w.b.Gone(w.now, p)
 			}
 			delete(w.reserve, e.Op)
-		case Show:
+		case Announce:
 			if w.words[e.Op] != nil {
 				w.fail("change %d is shown twice", e.Op)
 			}
@@ -242,7 +242,7 @@ func (w *world) flush() {
 				v[p] = false
 			}
 			w.words[e.Op] = &word{voters: v}
-		case Fix:
+		case Agree:
 			if w.words[e.Op].fixed {
 				w.fail("change %d is fixed twice", e.Op)
 			}
@@ -305,7 +305,7 @@ func (w *world) told(e *Effect) {
 			}
 		}
 	}
-	v := Verdict(0)
+	v := Decision(0)
 	if t := w.words[e.Op]; t != nil {
 		v = t.v
 	}
@@ -349,7 +349,7 @@ func (w *world) told(e *Effect) {
 		if e.State != Done {
 			for _, o := range e.Outputs {
 				for _, s := range append(slices.Clone(o.Joining), o.Leaving, o.Result) {
-					if w.b.made[s] != nil {
+					if w.b.outputs[s] != nil {
 						w.fail("set %d of operation %d, which is %v, is still awaited", s, e.Op, e.State)
 					}
 				}
@@ -394,7 +394,7 @@ func (w *world) check() {
 	}
 }
 
-func (w *world) swap(n uint32, from, to Verdict) {
+func (w *world) swap(n uint32, from, to Decision) {
 	if t := w.words[n]; t != nil && t.v == from {
 		w.say("  word of %d: %d to %d", n, from, to)
 		t.v = to
@@ -492,7 +492,7 @@ func (w *world) request(kinds int) Request {
 		return 0
 	}
 	leave := func() {
-		if m, ok := w.Members(w.b.resolve(&op{req: r}, r.In[0])); ok && w.rng.IntN(2) == 0 {
+		if m, ok := w.Members(w.b.resolve(&operation{req: r}, r.In[0])); ok && w.rng.IntN(2) == 0 {
 			if p, ok := pick(w, m); ok {
 				r.Out = []wire.ProcID{p}
 				return
@@ -574,7 +574,7 @@ func (w *world) step(quiet bool) {
 			w.say("%v joins", p)
 			w.procs[p].joined = true
 			w.b.Joined(w.now, p)
-			w.b.Nears(w.now, p)
+			w.b.NewcomerProgress(w.now, p)
 			w.b.Prepared(w.now, p)
 		}
 	case 3: // somebody is handed a change
@@ -701,7 +701,7 @@ func TestScripts(t *testing.T) {
 							w.t.Log("about it:", l)
 						}
 					}
-					w.say("%d is %v, asked %d, waits for %v, word %+v", o.number, o.state, o.asked, o.waits, w.words[o.number])
+					w.say("%d is %v, asked %d, waits for %v, word %+v", o.number, o.state, o.swap, o.waits, w.words[o.number])
 				}
 				w.fail("seed %d: %v", seed, w.b.Sizes())
 			}

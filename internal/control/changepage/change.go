@@ -26,18 +26,18 @@ func (s State) String() string {
 type phase uint8
 
 const (
-	quiet  phase = iota // the change is over, or has not come so far
-	fixing              // whoever sees it finds the number
-	fixed               // the number is known
-	asking              // somebody else finds the number, whoever checks waits for it
+	quiet    phase = iota // the change is over, or has not come so far
+	agreeing              // whoever sees it finds the number
+	agreed                // the number is known
+	paused                // somebody else finds the number, whoever checks waits for it
 )
 
-func word(c Change, low uint8) uint64     { return uint64(c)<<2 | uint64(low) }
-func announce(c Change, p phase) uint64   { return word(c, uint8(p)) }
-func verdict(c Change, s State) uint64    { return word(c, uint8(s)) }
-func phaseOf(w uint64) (Change, phase)    { return Change(w >> 2), phase(w & 3) }
-func verdictOf(w uint64) (Change, State)  { return Change(w >> 2), State(w & 3) }
-func ballot(c Change, left uint32) uint64 { return uint64(c)<<32 | uint64(left) }
+func packWord(c Change, low uint8) uint64    { return uint64(c)<<2 | uint64(low) }
+func packPhase(c Change, p phase) uint64     { return packWord(c, uint8(p)) }
+func packState(c Change, s State) uint64     { return packWord(c, uint8(s)) }
+func phaseOf(w uint64) (Change, phase)       { return Change(w >> 2), phase(w & 3) }
+func stateOf(w uint64) (Change, State)       { return Change(w >> 2), State(w & 3) }
+func packVotes(c Change, left uint32) uint64 { return uint64(c)<<32 | uint64(left) }
 
 // A number that all find together shares its word with its change, so that nobody
 // writes the number of one change into the word of another. After a million changes
@@ -48,17 +48,17 @@ const (
 	MaxNumber = 1<<numberBits - 2
 	numbers   = 1<<numberBits - 1
 	// unbegun in place of a number: nobody had called Check when it was to be found.
-	unbegun = numbers
+	notStarted = numbers
 )
 
 // Unbegun is no iteration: where members begin nobody knows before the first Check.
-const Unbegun = math.MaxUint64
+const NotStarted = math.MaxUint64
 
 func tag(c Change) uint64 { return uint64(c) << numberBits }
 
 // number is that in w, a word of c; 0 while it is not known, and if w is not of c.
 func number(w uint64, c Change) uint64 {
-	if w&^numbers != tag(c) || w&numbers == unbegun {
+	if w&^numbers != tag(c) || w&numbers == notStarted {
 		return 0
 	}
 	return w & numbers
@@ -71,12 +71,12 @@ func number(w uint64, c Change) uint64 {
 func (p Page) Begin(c Change, voters int, body []byte) bool {
 	put := p.putBody(c, body)
 	p.remember(c)
-	p.head.verdict.Store(verdict(c, Open))
+	p.head.decision.Store(packState(c, Open))
 	p.head.agreed.Store(tag(c))
-	p.head.votes.Store(ballot(c, uint32(voters)))
+	p.head.votes.Store(packVotes(c, uint32(voters)))
 	// In this order: See takes no shown of one change and hidden of another.
-	p.head.shown.Store(tag(c))
-	p.head.hidden.Store(tag(c))
+	p.head.firstCall.Store(tag(c))
+	p.head.endCall.Store(tag(c))
 	return put
 }
 
@@ -85,7 +85,7 @@ const pastBits = 48
 
 // remember keeps what was decided of the change before c for those who look late.
 func (p Page) remember(c Change) {
-	of, s := verdictOf(p.head.verdict.Load())
+	of, s := stateOf(p.head.decision.Load())
 	// Those in between were rolled back before they came to the page.
 	since := uint32(c - of)
 	bits := p.head.past.Load() << since
@@ -97,32 +97,32 @@ func (p Page) remember(c Change) {
 
 // Show lets the members find the iteration at which all are handed the change: for
 // the agent, after Begin.
-func (p Page) Show(c Change) { p.head.announcement.Store(announce(c, fixing)) }
+func (p Page) Announce(c Change) { p.head.announcement.Store(packPhase(c, agreeing)) }
 
 // Ask holds all who check from now on until Publish or Over: for an agent whose page
 // is one of several on which all are handed the change at the same iteration. How far
 // the members are is read afterwards.
-func (p Page) Ask(c Change) { p.head.announcement.Store(announce(c, asking)) }
+func (p Page) Pause(c Change) { p.head.announcement.Store(packPhase(c, paused)) }
 
 // Publish tells the iteration, or Unbegun, and that the change is accepted: after Ask.
 func (p Page) Publish(c Change, iteration uint64) {
-	n := uint64(unbegun)
-	if iteration != Unbegun {
+	n := uint64(notStarted)
+	if iteration != NotStarted {
 		n = min(iteration, MaxNumber-1) + 1
 	}
 	p.head.agreed.Store(tag(c) | n)
-	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted))
-	p.head.announcement.Store(announce(c, fixed))
+	p.head.decision.CompareAndSwap(packState(c, Open), packState(c, Accepted))
+	p.head.announcement.Store(packPhase(c, agreed))
 }
 
 // Over ends the change for who looks from now on: for the agent, when it is decided.
 // Who was handed it still votes, and reads the verdict.
-func (p Page) Over(c Change) { p.head.announcement.Store(announce(c, quiet)) }
+func (p Page) End(c Change) { p.head.announcement.Store(packPhase(c, quiet)) }
 
 // Verdict is what has been decided of a change; false if the page has had too many
 // others since.
-func (p Page) Verdict(c Change) (State, bool) {
-	of, s := verdictOf(p.head.verdict.Load())
+func (p Page) Decision(c Change) (State, bool) {
+	of, s := stateOf(p.head.decision.Load())
 	if of == c {
 		return s, true
 	}
@@ -139,25 +139,25 @@ func (p Page) Verdict(c Change) (State, bool) {
 }
 
 // Last is the last change that has begun, 0: none, and what has been decided of it.
-func (p Page) Last() (Change, State) { return verdictOf(p.head.verdict.Load()) }
+func (p Page) Last() (Change, State) { return stateOf(p.head.decision.Load()) }
 
 // Withdraw rolls the change back unless somebody was handed it, and returns what
 // holds: for a Cancel, a deadline, a death.
 func (p Page) Withdraw(c Change) State {
-	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, RolledBack))
+	p.head.decision.CompareAndSwap(packState(c, Open), packState(c, RolledBack))
 	return p.state(c)
 }
 
 // Break rolls the change back unless it is committed, and returns what holds: for
 // the head alone, after a death or when the request's own deadline is over.
 func (p Page) Break(c Change) State {
-	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, RolledBack))
+	p.head.decision.CompareAndSwap(packState(c, Open), packState(c, RolledBack))
 	// Nothing else leads from accepted back to open.
-	p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, RolledBack))
+	p.head.decision.CompareAndSwap(packState(c, Accepted), packState(c, RolledBack))
 	s := p.state(c)
 	if s < Committed { // a member has scribbled on the page meanwhile
 		s = RolledBack
-		p.head.verdict.Store(verdict(c, s))
+		p.head.decision.Store(packState(c, s))
 	}
 	return s
 }
@@ -165,7 +165,7 @@ func (p Page) Break(c Change) State {
 // state is the verdict of the page's own change. A page that says another change
 // was scribbled on: that is no commitment.
 func (p Page) state(c Change) State {
-	if s, ok := p.Verdict(c); ok {
+	if s, ok := p.Decision(c); ok {
 		return s
 	}
 	return RolledBack
@@ -175,7 +175,7 @@ func (p Page) state(c Change) State {
 // back before. First: nobody else was handed it yet, and the caller is to tell. If no
 // vote is missing that commits.
 func (p Page) Accept(c Change) (ok, first bool) {
-	if p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted)) {
+	if p.head.decision.CompareAndSwap(packState(c, Open), packState(c, Accepted)) {
 		// All may have voted before, when who has a vote has left, and who is handed the
 		// change has none: it leaves by another.
 		if p.head.votes.Load() == uint64(c)<<32 {
@@ -183,7 +183,7 @@ func (p Page) Accept(c Change) (ok, first bool) {
 		}
 		return true, true
 	}
-	s, ok := p.Verdict(c)
+	s, ok := p.Decision(c)
 	return ok && (s == Accepted || s == Committed), false
 }
 
@@ -231,15 +231,15 @@ func (l *memberLines) vote(c Change) bool {
 
 // Told is what a member says of a change: that it was handed it, and has voted on it, is
 // just doing so, or has no vote.
-func (p Page) Told(c Change, place int) (handed, voted bool) {
+func (p Page) Progress(c Change, place int) (handed, voted bool) {
 	l := &p.members[place]
-	return l.handed.Load() >= uint64(c), l.voted.Load() == uint64(c)
+	return l.delivered.Load() >= uint64(c), l.voted.Load() == uint64(c)
 }
 
 // Commit is for who votes for all, and then is to tell. It does nothing, false,
 // unless the change was accepted and not yet decided.
 func (p Page) Commit(c Change) bool {
-	return p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, Committed))
+	return p.head.decision.CompareAndSwap(packState(c, Accepted), packState(c, Committed))
 }
 
 // Missing is how many votes the change waits for.

@@ -17,11 +17,11 @@ const Now = math.MaxInt64
 
 // Asked is no change: who checks is to wait until Asking says no more, and then check
 // again.
-const Asked Change = math.MaxUint32
+const Paused Change = math.MaxUint32
 
 // Asking is the change for whose iteration whoever checks has to wait; 0: none.
-func (p Page) Asking() Change {
-	if c, ph := phaseOf(p.head.announcement.Load()); ph == asking {
+func (p Page) PausedChange() Change {
+	if c, ph := phaseOf(p.head.announcement.Load()); ph == paused {
 		return c
 	}
 	return 0
@@ -54,7 +54,7 @@ func (p Page) Member(place int, step, lookahead uint32) *Member {
 		iteration: &line.iteration, announcement: &p.head.announcement,
 		page: p, line: line,
 		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)),
-		seen:  announce(0, quiet), due: never,
+		seen:  packPhase(0, quiet), due: never,
 	}
 }
 
@@ -65,7 +65,7 @@ func (m *Member) Begin(iteration uint64) { m.line.iteration.Store(iteration + 1)
 // by the change before.
 func (m *Member) Join() {
 	if c, ph := phaseOf(m.page.head.announcement.Load()); ph == quiet {
-		m.Got(c)
+		m.SetDelivered(c)
 	}
 }
 
@@ -99,15 +99,15 @@ func (m *Member) Look(iteration uint64) Change {
 	for range 8 {
 		a := m.page.head.announcement.Load()
 		switch c, ph := phaseOf(a); ph {
-		case fixing:
+		case agreeing:
 			m.page.agree(c, m.ahead)
 			continue
-		case asking:
-			return Asked
+		case paused:
+			return Paused
 		default:
 			if a != m.seen {
 				due := uint64(never)
-				if ph == fixed || m.missed(c) {
+				if ph == agreed || m.missed(c) {
 					due = m.page.due(c, m.ahead)
 				}
 				if due == 0 {
@@ -133,30 +133,30 @@ func (m *Member) Look(iteration uint64) Change {
 // missed reports whether a change that is over, as somebody has voted for all, holds
 // for the member, too, which was not handed it.
 func (m *Member) missed(c Change) bool {
-	return m.page.head.verdict.Load() == verdict(c, Committed) && c > m.last
+	return m.page.head.decision.Load() == packState(c, Committed) && c > m.last
 }
 
 // agree finds the iteration at which all are handed the change, if any member has begun.
 func (p Page) agree(c Change, ahead uint64) {
-	if w := p.head.agreed.Load(); w == tag(c) || w == tag(c)|unbegun {
+	if w := p.head.agreed.Load(); w == tag(c) || w == tag(c)|notStarted {
 		largest := uint64(0)
 		for i := range p.members {
 			largest = max(largest, min(p.members[i].iteration.Load(), MaxNumber))
 		}
-		n := uint64(unbegun)
+		n := uint64(notStarted)
 		if largest > 0 {
 			n = min(largest+ahead, MaxNumber)
 		}
 		p.head.agreed.CompareAndSwap(w, tag(c)|n)
 	}
-	p.head.announcement.CompareAndSwap(announce(c, fixing), announce(c, fixed))
+	p.head.announcement.CompareAndSwap(packPhase(c, agreeing), packPhase(c, agreed))
 }
 
 // due is the agreed iteration + 1, which a member finds that is the first to begin; 0:
 // the change is over.
 func (p Page) due(c Change, ahead uint64) uint64 {
 	w := p.head.agreed.Load()
-	if w == tag(c)|unbegun {
+	if w == tag(c)|notStarted {
 		p.agree(c, ahead)
 		w = p.head.agreed.Load()
 	}
@@ -178,7 +178,7 @@ func (p Page) Agree(c Change, step, lookahead uint32) {
 }
 
 // Tell says what an iteration takes.
-func (m *Member) Tell(nanos uint64) { m.line.nanos.Store(nanos) }
+func (m *Member) SetIterationTime(nanos uint64) { m.line.nanos.Store(nanos) }
 
 // AddBytes says that so much more of the data has come: for the deadline that stands
 // still while it does.
@@ -208,15 +208,15 @@ func (p Page) Reports(c Change, place int) uint32 {
 }
 
 // Line is what a member has told.
-type Line struct {
+type MemberReport struct {
 	Iteration    uint64
 	Checked      bool // it has called Check
 	Nanos, Bytes uint64
 }
 
 // Line is what the member with this place has told.
-func (p Page) Line(place int) Line {
+func (p Page) MemberReport(place int) MemberReport {
 	l := &p.members[place]
 	n := l.iteration.Load()
-	return Line{Iteration: n - 1, Checked: n != 0, Nanos: l.nanos.Load(), Bytes: l.bytes.Load()}
+	return MemberReport{Iteration: n - 1, Checked: n != 0, Nanos: l.nanos.Load(), Bytes: l.bytes.Load()}
 }

@@ -91,14 +91,14 @@ func (p Page) Left(place int) bool { return p.members[place].left.Load() != 0 }
 // Missed reports whether a change holds that the member is still to be handed: the
 // next one must not begin.
 func (p Page) Missed(c Change, place int) bool {
-	s, ok := p.Verdict(c)
-	return ok && s == Committed && p.members[place].handed.Load() < uint64(c)
+	s, ok := p.Decision(c)
+	return ok && s == Committed && p.members[place].delivered.Load() < uint64(c)
 }
 
 // Got notes that the member was handed a change. waits: the agent waits for that, and
 // is to be told.
-func (m *Member) Got(c Change) (waits bool) {
+func (m *Member) SetDelivered(c Change) (waits bool) {
 	m.last = c
-	m.line.handed.Store(uint64(c))
-	return m.page.head.waits.Load() == uint64(c)
+	m.line.delivered.Store(uint64(c))
+	return m.page.head.awaited.Load() == uint64(c)
 }

@@ -125,12 +125,12 @@ func TestMissed(t *testing.T) {
 		at := 10 * uint64(n)
 		a.Check(at)
 		p.Begin(n, 3, nil)
-		p.Show(n)
+		p.Announce(n)
 		b.Check(at - 5) // finds the iteration, and is not there
 		if a.Check(at+1) != n {
 			t.Fatal("not handed")
 		}
-		if a.Got(n) {
+		if a.SetDelivered(n) {
 			t.Error("nobody waits for that")
 		}
 		if n == 2 {
@@ -138,7 +138,7 @@ func TestMissed(t *testing.T) {
 		} else {
 			p.Commit(n)
 		}
-		p.Over(n)
+		p.End(n)
 		want := n
 		if n == 2 {
 			want = 0
@@ -149,14 +149,14 @@ func TestMissed(t *testing.T) {
 		if b.Check(at) != 0 || c.Check(at-1) != 0 {
 			t.Error("handed too early")
 		}
-		p.Wait(n)
+		p.SetAwaited(n)
 		if b.Check(at+1) != want || c.Check(at+7) != want {
 			t.Errorf("change %d is not handed to who looks late", n)
 		}
-		if want != 0 && (!b.Got(n) || !c.Got(n) || p.Missed(n, 1)) {
+		if want != 0 && (!b.SetDelivered(n) || !c.SetDelivered(n) || p.Missed(n, 1)) {
 			t.Error("who waits for that is not told")
 		}
-		p.Wait(0)
+		p.SetAwaited(0)
 		if a.Check(at+8) != 0 || b.Check(at+8) != 0 || c.Check(at+8) != 0 {
 			t.Errorf("change %d is handed out again", n)
 		}

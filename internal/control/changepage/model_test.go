@@ -81,7 +81,7 @@ func (m *model) step(s state, i int, found func(state)) {
 		switch {
 		case s.phase == quiet:
 			r.at = rNone
-		case s.phase == fixing:
+		case s.phase == agreeing:
 			r.at = rAgreed
 		case r.seen && r.next < r.due:
 			r.at = rNone
@@ -105,8 +105,8 @@ func (m *model) step(s state, i int, found func(state)) {
 		}
 		r.at, r.largest = rFixed, 0
 	case rFixed:
-		if s.phase == fixing {
-			s.phase = fixed
+		if s.phase == agreeing {
+			s.phase = agreed
 		}
 		r.at = rLook
 	case rDue:
@@ -157,7 +157,7 @@ func (m *model) agent(s state, found func(state)) {
 				return
 			}
 		}
-		s.shown, s.phase, s.agent = true, fixing, rAgreed
+		s.shown, s.phase, s.agent = true, agreeing, rAgreed
 		found(s)
 		return
 	}
@@ -195,8 +195,8 @@ func (m *model) finds(s *state) bool {
 		}
 		s.agent = rFixed
 	case rFixed:
-		if s.phase == fixing {
-			s.phase = fixed
+		if s.phase == agreeing {
+			s.phase = agreed
 		}
 		s.agent = rOver
 	default:

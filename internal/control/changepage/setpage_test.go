@@ -67,7 +67,7 @@ func TestRing(t *testing.T) {
 	rolled := map[Change]bool{}
 	for c := Change(1); c <= last; c++ {
 		p.Begin(c, members, nil)
-		p.Show(c)
+		p.Announce(c)
 		if c%3 == 0 {
 			for range c % 64 {
 				runtime.Gosched()
@@ -75,7 +75,7 @@ func TestRing(t *testing.T) {
 			p.Withdraw(c)
 		}
 		for {
-			s, ok := p.Verdict(c)
+			s, ok := p.Decision(c)
 			if !ok {
 				t.Fatalf("change %d has no verdict", c)
 			}
@@ -84,7 +84,7 @@ func TestRing(t *testing.T) {
 			}
 			runtime.Gosched()
 		}
-		p.Over(c)
+		p.End(c)
 	}
 	stop.Store(true)
 	close(over)
@@ -121,10 +121,10 @@ func TestQueries(t *testing.T) {
 		for range callers {
 			wg.Go(func() {
 				for !stop.Load() {
-					k := m.Count()
+					k := m.BeginCall()
 					see := func() Change {
 						for {
-							if c, ok := m.See(k); ok {
+							if c, ok := m.Visible(k); ok {
 								return c
 							}
 							runtime.Gosched()
@@ -136,7 +136,7 @@ func TestQueries(t *testing.T) {
 							c = see()
 						}
 					}
-					if m.Seen(k) != 0 {
+					if m.EndCall(k) != 0 {
 						told.Add(1)
 					}
 					if c != 0 {
@@ -165,12 +165,12 @@ func TestQueries(t *testing.T) {
 			}
 		}
 		p.HideQueries(c, handed)
-		p.Wait(c)
+		p.SetAwaited(c)
 		for d := (Drain{}); ; {
 			before := told.Load()
 			behind := false
 			for i := range members {
-				behind = behind || p.Behind(c, i)
+				behind = behind || p.StillVisible(c, i)
 			}
 			if !behind && p.Drained(&d, all) {
 				break
@@ -179,7 +179,7 @@ func TestQueries(t *testing.T) {
 				runtime.Gosched()
 			}
 		}
-		p.Wait(0)
+		p.SetAwaited(0)
 	}
 	stop.Store(true)
 	wg.Wait()
@@ -204,12 +204,12 @@ func TestQueries(t *testing.T) {
 func TestLate(t *testing.T) {
 	p := newPage(t, 2)
 	p.Begin(1, 2, nil)
-	p.Show(1)
+	p.Announce(1)
 	p.Agree(1, 1, 1)
 	if s := p.Withdraw(1); s != RolledBack {
 		t.Fatal(s)
 	}
-	p.Over(1)
+	p.End(1)
 	p.Begin(2, 2, nil)
 	p.Vote(1)
 	p.Commit(1)
@@ -220,10 +220,10 @@ func TestLate(t *testing.T) {
 	if _, ok := p.Agreed(2); ok {
 		t.Error("the iteration of change 1 counts for change 2")
 	}
-	if s, ok := p.Verdict(2); s != Open || !ok {
+	if s, ok := p.Decision(2); s != Open || !ok {
 		t.Errorf("change 2 is %v, %v", s, ok)
 	}
-	if s, ok := p.Verdict(1); s != RolledBack || !ok {
+	if s, ok := p.Decision(1); s != RolledBack || !ok {
 		t.Errorf("change 1 is %v, %v", s, ok)
 	}
 }
@@ -232,15 +232,15 @@ func TestLate(t *testing.T) {
 // iteration: it is one that they come to, and the one that Agreed tells.
 func TestUnbegun(t *testing.T) {
 	for name, show := range map[string]func(Page){
-		"agreed":    func(p Page) { p.Show(1); p.Agree(1, 1, 1) },
-		"published": func(p Page) { p.Ask(1); p.Publish(1, Unbegun) },
+		"agreed":    func(p Page) { p.Announce(1); p.Agree(1, 1, 1) },
+		"published": func(p Page) { p.Pause(1); p.Publish(1, NotStarted) },
 	} {
 		p := newPage(t, 2)
 		a, b := p.Member(0, 1, 1), p.Member(1, 1, 1)
 		p.Begin(1, 2, nil)
 		show(p)
-		if n, ok := p.Agreed(1); ok || p.Shown() != 1 {
-			t.Errorf("%s: iteration %d before anybody has begun, change %d shown", name, n, p.Shown())
+		if n, ok := p.Agreed(1); ok || p.Announced() != 1 {
+			t.Errorf("%s: iteration %d before anybody has begun, change %d shown", name, n, p.Announced())
 		}
 		if x, y := a.Check(1000), b.Check(999); x != 0 || y != 0 {
 			t.Errorf("%s: handed %d and %d by the first Check", name, x, y)
@@ -264,7 +264,7 @@ func TestNow(t *testing.T) {
 		if a.Check(Now) != 0 {
 			t.Fatal("handed what was not shown")
 		}
-		p.Show(c)
+		p.Announce(c)
 		p.Agree(c, 1, 1)
 		if x, y := a.Check(Now), b.Check(Now); x != c || y != c {
 			t.Fatalf("handed %d and %d, want %d", x, y, c)
@@ -272,7 +272,7 @@ func TestNow(t *testing.T) {
 		if x := a.Check(Now); x != 0 || !a.First() || b.First() {
 			t.Fatalf("change %d again, first %v %v", x, a.First(), b.First())
 		}
-		p.Over(c)
+		p.End(c)
 	}
 }
 
@@ -289,15 +289,15 @@ func TestAsked(t *testing.T) {
 		if a.Check(at) != 0 || b.Check(at) != 0 || far.Check(at+3) != 0 {
 			t.Fatal("handed what was not shown")
 		}
-		p.Ask(c)
-		q.Ask(c)
-		if a.Check(at+1) != Asked || p.Asking() != c || b.Check(at+1) != Asked {
+		p.Pause(c)
+		q.Pause(c)
+		if a.Check(at+1) != Paused || p.PausedChange() != c || b.Check(at+1) != Paused {
 			t.Fatal("a Check while the iteration is found")
 		}
 		if c == 2 {
 			for _, x := range []Page{p, q} {
 				x.Withdraw(c)
-				x.Over(c)
+				x.End(c)
 			}
 			if a.Check(at+1) != 0 || b.Check(at+9) != 0 || far.Check(at+9) != 0 {
 				t.Error("handed what was rolled back")
@@ -306,18 +306,18 @@ func TestAsked(t *testing.T) {
 		}
 		p.Publish(c, at+4)
 		q.Publish(c, at+4)
-		if a.Check(at+1) != 0 || b.Check(at+3) != 0 || p.Asking() != 0 {
+		if a.Check(at+1) != 0 || b.Check(at+3) != 0 || p.PausedChange() != 0 {
 			t.Error("handed before the iteration")
 		}
 		if a.Check(at+4) != c || b.Check(at+4) != c || far.Check(at+4) != c {
 			t.Error("not handed at the iteration")
 		}
-		if s, ok := q.Verdict(c); s != Accepted || !ok {
+		if s, ok := q.Decision(c); s != Accepted || !ok {
 			t.Errorf("%v, %v", s, ok)
 		}
 		for _, x := range []Page{p, q} {
 			x.Commit(c)
-			x.Over(c)
+			x.End(c)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func TestVerdicts(t *testing.T) {
 		n := Change(c + 1)
 		p.Begin(n, 2, nil)
 		tt.do(n)
-		if got, ok := p.Verdict(n); got != tt.want || !ok {
+		if got, ok := p.Decision(n); got != tt.want || !ok {
 			t.Errorf("case %d: %v, want %v", c, got, tt.want)
 		}
 	}
@@ -367,7 +367,7 @@ func FuzzScribbled(f *testing.F) {
 		m := p.Member(0, 1, 1)
 		p.head.announcement.Store(announcement)
 		p.head.agreed.Store(agreed)
-		p.head.verdict.Store(word)
+		p.head.decision.Store(word)
 		p.members[1].iteration.Store(line)
 		for range 3 {
 			c := m.Check(it % MaxNumber)
@@ -400,7 +400,7 @@ func TestPast(t *testing.T) {
 			continue // it was rolled back before it came to the page
 		}
 		p.Begin(c, 1, nil)
-		if s, ok := p.Verdict(c); s != Open || !ok {
+		if s, ok := p.Decision(c); s != Open || !ok {
 			t.Fatalf("change %d begins %v, %v", c, s, ok)
 		}
 		if p.Accept(c); committed(c) {
@@ -410,12 +410,12 @@ func TestPast(t *testing.T) {
 		}
 		for d := Change(1); d <= c; d++ {
 			want := map[bool]State{true: Committed, false: RolledBack}[committed(d)]
-			if s, ok := p.Verdict(d); ok != (d+pastBits >= c) || ok && s != want {
+			if s, ok := p.Decision(d); ok != (d+pastBits >= c) || ok && s != want {
 				t.Fatalf("after change %d: %d is %v, %v; want %v", c, d, s, ok, want)
 			}
 		}
 	}
-	if _, ok := p.Verdict(last + 1); ok {
+	if _, ok := p.Decision(last + 1); ok {
 		t.Error("the next is known")
 	}
 }
@@ -429,11 +429,11 @@ func TestPastComesAround(t *testing.T) {
 		p.Commit(c)
 	}
 	for c := Change(1); c < 100; c++ {
-		if s, ok := p.Verdict(c); ok {
+		if s, ok := p.Decision(c); ok {
 			t.Errorf("change %d of long ago is %v", c, s)
 		}
 	}
-	if s, ok := p.Verdict(1<<17 + 6); !ok || s != Committed {
+	if s, ok := p.Decision(1<<17 + 6); !ok || s != Committed {
 		t.Errorf("the last change is %v, %v", s, ok)
 	}
 }

@@ -41,7 +41,7 @@ func TestVoteOnce(t *testing.T) {
 		if n := p.Missing(c); n != 1 || commits.Load() != 0 {
 			t.Fatalf("change %d misses %d votes, and %d have committed it", c, n, commits.Load())
 		}
-		if _, voted := p.Told(c, 3); !voted || !p.Vote(c) {
+		if _, voted := p.Progress(c, 3); !voted || !p.Vote(c) {
 			t.Fatalf("change %d: the vote is not noted, or the last one does not commit", c)
 		}
 	}

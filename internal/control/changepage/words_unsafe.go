@@ -22,7 +22,7 @@ type headLines struct {
 	announcement atomic.Uint64
 	_            [linePair - 8]byte
 	// verdict is {change 62, state 2}.
-	verdict atomic.Uint64
+	decision atomic.Uint64
 	// agreed is {change 20, iteration + 1 44}; without an iteration while it is
 	// not known.
 	agreed atomic.Uint64
@@ -35,11 +35,11 @@ type headLines struct {
 	// shown and hidden are {change 20, call 44}: the call of Query that is the
 	// first to see the change, and the first that does not any more; without a
 	// call while it is not known.
-	shown, hidden atomic.Uint64
+	firstCall, endCall atomic.Uint64
 	// side is where calls of Query that begin are counted.
 	side atomic.Uint64
 	// waits is the change whose last calls the agent waits for; 0: none.
-	waits atomic.Uint64
+	awaited atomic.Uint64
 	// body is {change 32, bytes of what members are handed with it 32}.
 	body atomic.Uint64
 	// dropped is not 0 when nothing follows on the page any more.
@@ -54,7 +54,7 @@ type memberLines struct {
 	iteration atomic.Uint64
 	nanos     atomic.Uint64 // what an iteration takes
 	bytes     atomic.Uint64 // what has come of the data that the member moves
-	handed    atomic.Uint64 // the last change that the member was handed
+	delivered atomic.Uint64 // the last change that the member was handed
 	// claim is the last change of which the member, or the agent in its place, has
 	// taken what it is handed.
 	claim atomic.Uint64
@@ -68,8 +68,8 @@ type memberLines struct {
 	calls atomic.Uint64
 	// looking is how many of these calls have not ended, by the side on which they
 	// began.
-	looking [2]atomic.Int64
-	_       [lineBytes - 24]byte
+	active [2]atomic.Int64
+	_      [lineBytes - 24]byte
 }
 
 const (

@@ -88,7 +88,7 @@ func newHead(t *testing.T) (*Client, *head) {
 // What an answer gives that nobody waits for any more is given back, and only then is the
 // same thing asked for again: or that would be taken, too.
 func TestLateAnswersAreGivenBack(t *testing.T) {
-	x := wire.Extent{Arena: 1, Total: 1 << 20, Off: 64, Bytes: 4096}
+	x := wire.ArenaRange{Arena: 1, Total: 1 << 20, Off: 64, Bytes: 4096}
 	page := protocol.PageBody{X: x, Members: 2, Place: 1}
 	asked := page
 	asked.Rest = protocol.Encode(&protocol.QueryBody{Page: 9})

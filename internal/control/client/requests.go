@@ -178,8 +178,8 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 // them, and the same for all that name the same context, members and lengths. The
 // caller is one of these, asks once, and may touch it until LeaveCommon. have are
 // the arenas, as bits, whose file it needs no more; it owns the one of another.
-func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error) {
-	none := wire.Extent{File: -1}
+func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.ArenaRange, error) {
+	none := wire.ArenaRange{File: -1}
 	if err := checkMembers(m); err != nil {
 		return none, fmt.Errorf("common memory: %w", err)
 	}
@@ -202,7 +202,7 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 
 // LeaveCommon tells that the caller, which was given common memory, does not touch
 // it any more. One way.
-func (c *Client) LeaveCommon(x wire.Extent) error {
+func (c *Client) LeaveCommon(x wire.ArenaRange) error {
 	return c.tell(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})
 }
 

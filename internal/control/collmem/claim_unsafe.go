@@ -18,13 +18,13 @@ const ClaimOff = LineBytes + 4
 // have not. The word has the set to which it was given: who was given the same place
 // with another one, and was slow to look, does not take it for that.
 const (
-	given = 1 + iota
+	offered = 1 + iota
 	claimed
-	takenBack
+	withdrawn
 )
 
 // wordOf is like no small number, which may stand there of other uses.
-func wordOf(set, state uint32) uint32 { return set*0x9e3779b1<<2 | state }
+func claimWord(set, state uint32) uint32 { return set*0x9e3779b1<<2 | state }
 
 func claim(mem []byte, rank int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&mem[LinePair*(1+rank)+ClaimOff : LinePair*(2+rank)][0]))
@@ -34,20 +34,20 @@ func claim(mem []byte, rank int) *atomic.Uint32 {
 func ClaimsBytes(ranks int) int { return LinePair * (1 + ranks) }
 
 // Give makes memory that of a set, before any of its ranks is told.
-func Give(mem []byte, ranks int, set uint32) {
+func Offer(mem []byte, ranks int, set uint32) {
 	for r := range ranks {
-		claim(mem, r).Store(wordOf(set, given))
+		claim(mem, r).Store(claimWord(set, offered))
 	}
 }
 
 // Claim begins the use of memory that was given unasked; false: it is not given any
 // more, or it was claimed before.
 func Claim(mem []byte, rank int, set uint32) bool {
-	return claim(mem, rank).CompareAndSwap(wordOf(set, given), wordOf(set, claimed))
+	return claim(mem, rank).CompareAndSwap(claimWord(set, offered), claimWord(set, claimed))
 }
 
 // TakeBack ends what was given to a rank, which never uses it from then on; false: it
 // uses it.
-func TakeBack(mem []byte, rank int, set uint32) bool {
-	return claim(mem, rank).CompareAndSwap(wordOf(set, given), wordOf(set, takenBack))
+func Withdraw(mem []byte, rank int, set uint32) bool {
+	return claim(mem, rank).CompareAndSwap(claimWord(set, offered), claimWord(set, withdrawn))
 }

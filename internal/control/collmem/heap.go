@@ -13,15 +13,15 @@ const (
 	relayBlocks = 32
 	// The others give out blocks for the parts of a Split. Of more ranks they do
 	// not.
-	otherBlocks     = 2
-	maxBlockGivers  = 256
-	fewBlocks       = 2 // of rank 0 where memory is taken at once
-	fewBlocksGivers = 8
+	otherBlocks  = 2
+	maxProviders = 256
+	fewBlocks    = 2 // of rank 0 where memory is taken at once
+	fewProviders = 8
 )
 
 // BoardBytes is how much of it is the board of all, or a block for the board of so
 // many.
-func BoardBytes(ranks int) int { return (Size(ranks) + BlockAlign - 1) &^ (BlockAlign - 1) }
+func AreaBytes(ranks int) int { return (Size(ranks) + BlockAlign - 1) &^ (BlockAlign - 1) }
 
 // What a heap of two ranks has behind each board, for the pieces of large reductions: of
 // each rank a page, in which it tells how far it is, and room for pieces. It is more than
@@ -37,15 +37,15 @@ func RelaysAt(ranks int, sparse bool) int {
 	if ranks != 2 || !sparse {
 		return 0
 	}
-	return BoardBytes(ranks)
+	return AreaBytes(ranks)
 }
 
 // BlockBytes is what a block for the board of some of so many ranks takes.
 func BlockBytes(some, ranks int, sparse bool) int {
 	if some == 2 && RelaysAt(ranks, sparse) > 0 {
-		return BoardBytes(some) + 2*RelayBytes
+		return AreaBytes(some) + 2*RelayBytes
 	}
-	return BoardBytes(some)
+	return AreaBytes(some)
 }
 
 // MostBlockBytes is the size of a block for some of so many ranks.
@@ -64,9 +64,9 @@ func HeapRange(rank, ranks int, sparse bool) (start, end int) {
 	if RelaysAt(ranks, sparse) > 0 {
 		first = relayBlocks * most
 	}
-	givers := maxBlockGivers
+	givers := maxProviders
 	if !sparse {
-		first, other, givers = fewBlocks*most, most, fewBlocksGivers
+		first, other, givers = fewBlocks*most, most, fewProviders
 	}
 	if ranks > givers {
 		other = 0

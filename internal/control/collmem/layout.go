@@ -21,22 +21,22 @@ const (
 
 	// Cells is how many cells of a rank may be unread, ResultCells how many of those
 	// that only say where the result of a reduction lies.
-	Cells       = 4
-	ResultCells = 2
+	FlagSlots   = 4
+	ResultSlots = 2
 	// MaxRanks: beyond, each rank's view of all cells is too much.
 	MaxRanks = 2048
 	// TreeRanks: beyond, operations in which all have to do with all go along the
 	// tree.
 	TreeRanks = 64
 	// A board has 512 KiB of cells at most, and a cell 16 KiB.
-	cellsBytes = 512 << 10
-	MaxRoom    = 16 << 10
+	maxFlagBytes = 512 << 10
+	MaxRoom      = 16 << 10
 )
 
 // Room is the longest payload on a board of so many ranks.
 func Room(ranks int) int {
 	room := MaxRoom
-	for room*ranks*Cells > cellsBytes {
+	for room*ranks*FlagSlots > maxFlagBytes {
 		room /= 2
 	}
 	return room
@@ -47,7 +47,7 @@ func Size(ranks int) int { return RingsAt(ranks) + ranks*RingOwner(ranks) }
 
 // DuplexAt is where the cells end, and the duplex line of two ranks begins.
 func DuplexAt(ranks int) int {
-	return LinePair*(1+ranks) + CellOwners(ranks)*OwnerStride(CellStride(ranks))
+	return LinePair*(1+ranks) + FlagOwners(ranks)*OwnerStride(FlagStride(ranks))
 }
 
 // RingsAt is where the rings begin.
@@ -60,7 +60,7 @@ func RingsAt(ranks int) int {
 
 // CellOwners is how many have cells: the ranks, and if there are many those of the
 // whole, where results of all stand.
-func CellOwners(ranks int) int {
+func FlagOwners(ranks int) int {
 	if ranks > TreeRanks {
 		return ranks + 1
 	}
@@ -68,12 +68,12 @@ func CellOwners(ranks int) int {
 }
 
 // CellStride is what a cell takes.
-func CellStride(ranks int) int {
+func FlagStride(ranks int) int {
 	return (LineBytes + Room(ranks) + LinePair - 1) &^ (LinePair - 1)
 }
 
 // OwnerStride is what the cells of one rank take.
-func OwnerStride(stride int) int { return Cells*stride + ResultCells*LinePair }
+func OwnerStride(stride int) int { return FlagSlots*stride + ResultSlots*LinePair }
 
 // What rings have: see nodecoll.Ring.
 const (

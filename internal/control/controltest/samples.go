@@ -42,7 +42,7 @@ type values struct {
 	proc    wire.ProcID
 	members wire.Members
 	set     wire.Set
-	extent  wire.Extent
+	extent  wire.ArenaRange
 	area    protocol.Preallocated
 	options protocol.Options
 	names   []protocol.SetName
@@ -60,7 +60,7 @@ func newValues(job wire.JobID) *values {
 		job:     job,
 		proc:    p,
 		members: wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1}),
-		extent:  wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1},
+		extent:  wire.ArenaRange{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1},
 		options: protocol.Options{
 			Step:      1,
 			Lookahead: 2,
@@ -87,21 +87,21 @@ func newValues(job wire.JobID) *values {
 			Whole:    time.Minute,
 		},
 		call: callreg.Entry{
-			Op:      "Recv",
-			Peer:    callreg.AnyPeer,
-			Since:   time.Unix(1, 2),
-			Tag:     -1,
-			Caller:  "a.go:1 b",
-			Holder:  p,
-			InLine:  true,
-			Running: true,
-			Instead: "a message",
+			Op:          "Recv",
+			Peer:        callreg.AnyPeer,
+			Since:       time.Unix(1, 2),
+			Tag:         -1,
+			Caller:      "a.go:1 b",
+			Holder:      p,
+			HolderWaits: true,
+			Running:     true,
+			Unmatched:   "a message",
 		},
 		used: protocol.Used{
-			At:     time.Hour,
-			CPU:    time.Second,
-			Memory: 1 << 20,
-			Tally:  callreg.Tally{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 1 << 63},
+			At:       time.Hour,
+			CPU:      time.Second,
+			Memory:   1 << 20,
+			Counters: callreg.Counters{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 1 << 63},
 		},
 	}
 	v.set = wire.Set{
@@ -113,7 +113,7 @@ func newValues(job wire.JobID) *values {
 	v.area = protocol.Preallocated{
 		Set:   4,
 		Ranks: 3,
-		X:     wire.Extent{Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1},
+		X:     wire.ArenaRange{Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1},
 	}
 	v.op = protocol.OpBody{
 		Op:        3,
@@ -165,7 +165,7 @@ func (v *values) opening() []protocol.Message {
 			Parent:        v.set,
 			Segment:       -1,
 			Bell:          -1,
-			Arena:         wire.Extent{File: -1},
+			Arena:         wire.ArenaRange{File: -1},
 			LocalProcs:    3,
 			UsableCPUs:    2,
 			Hosts:         2,
@@ -183,12 +183,12 @@ func (v *values) opening() []protocol.Message {
 			Change:    &v.change,
 			Segment:   -1,
 			Bell:      -1,
-			Arena:     wire.Extent{File: -1},
+			Arena:     wire.ArenaRange{File: -1},
 			Settings:  map[string]string{},
 		},
 		&protocol.Welcomed{
 			Welcome:      []byte("w"),
-			Arena:        wire.Extent{Total: 1 << 40, File: -1},
+			Arena:        wire.ArenaRange{Total: 1 << 40, File: -1},
 			Preallocated: []protocol.Preallocated{v.area, v.area},
 		},
 		&protocol.Text{Kind: protocol.KindBye, Text: "why"},

@@ -152,7 +152,7 @@ func (h *Head) aboutOp(p *proc, m *protocol.Op) {
 		}
 	case protocol.KindProgress:
 		if p.comes == o {
-			h.book.Nears(h.now(), p.id)
+			h.book.NewcomerProgress(h.now(), p.id)
 		}
 	case protocol.KindVoted:
 		h.vote(o, p)

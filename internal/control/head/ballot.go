@@ -11,7 +11,7 @@ import (
 // ballot is the word of a change that no one page could hold: it has members on
 // several hosts, or several sets, or none. All that would swap the word ask the head.
 type ballot struct {
-	verdict  change.Verdict      // 0: open
+	verdict  change.Decision     // 0: open
 	left     map[uint32]struct{} // who has not voted
 	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
 	idle     bool                // no member has begun: the first that waits is to be told of
@@ -116,7 +116,7 @@ func (h *Head) lookedAt(o *op, at pageOn) {
 		return
 	}
 	if delete(o.looks, at); len(o.looks) == 0 {
-		h.book.Still(h.now(), o.number)
+		h.book.NoProgress(h.now(), o.number)
 	}
 }
 

@@ -79,10 +79,10 @@ func (h *Head) Begin(l *Launch, list []protocol.StartProc) {
 		}
 	}
 	var err error
-	if g.order, err = starts.Order(l.how, max(1, before), sizes); err != nil {
+	if g.order, err = starts.Schedule(l.how, max(1, before), sizes); err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}
-	g.after = starts.After(g.order)
+	g.after = starts.Predecessors(g.order)
 	for i, s := range g.start {
 		s.Start, s.Groups = g.order[i], len(sizes)
 	}

@@ -128,7 +128,7 @@ type proc struct {
 	reqs     map[uint32]*wait   // its unanswered requests
 	waiting  int                // bytes of them
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
-	watching idset.Spans        // whose end it wants to know, and has not been told
+	watching idset.Set          // whose end it wants to know, and has not been told
 
 	interests map[uint32]*interest
 

@@ -31,7 +31,7 @@ func (h *Head) leased() bool { return h.cfg.Lease > 0 }
 func (h *Head) Lease(slots int) Use {
 	more := slots > h.lease
 	if h.lease = max(slots, h.places); more {
-		h.book.Roomier(h.now())
+		h.book.RoomGrew(h.now())
 		h.settle()
 		h.fitShort()
 	}
@@ -41,7 +41,7 @@ func (h *Head) Lease(slots int) Use {
 // Slots: the job may ever have so many processes at a time from now on; 0: any number.
 func (h *Head) Slots(most int) {
 	h.cfg.Slots = most
-	h.book.Roomier(h.now())
+	h.book.RoomGrew(h.now())
 	h.settle()
 	h.fitShort()
 }
@@ -68,7 +68,7 @@ func (h *Head) LeaseMain(slots int) *Ticket {
 // use is how the slots are used just now.
 func (h *Head) use() Use {
 	u := Use{Has: h.places, Follows: h.ending == "" && h.main != 0 && h.book.Follows(h.main)}
-	if u.Wants, u.Least = h.book.Short(); u.Wants == 0 && len(h.shorts) > 0 {
+	if u.Wants, u.Least = h.book.Shortage(); u.Wants == 0 && len(h.shorts) > 0 {
 		for i := range h.shorts[0].parts {
 			part := &h.shorts[0].parts[i]
 			u.Wants, u.Least = u.Wants+part.N, u.Least+part.Least()

@@ -28,7 +28,7 @@ type Neighbor struct {
 
 	up     bool
 	secret [32]byte            // of what the processes of both jobs say
-	told   idset.Spans         // processes of this job that it knows, and whose ends it has not heard
+	told   idset.Set           // processes of this job that it knows, and whose ends it has not heard
 	ours   map[uint64]*meeting // that connect to its ports, by their numbers
 	theirs map[uint64]*meeting // likewise, to ours
 	last   uint64

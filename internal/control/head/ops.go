@@ -88,15 +88,15 @@ func (h *Head) settle() {
 func (h *Head) carryOut(e *change.Effect) {
 	o := h.ops[e.Op]
 	switch e.Do {
-	case change.Told:
+	case change.StateChanged:
 		h.told(o, e)
 	case change.Launch:
 		h.launch(o, e.Procs)
 	case change.Discard:
 		h.discard(e.Procs)
-	case change.Show:
+	case change.Announce:
 		h.show(o, e.Procs)
-	case change.Fix:
+	case change.Agree:
 		h.fix(o)
 	case change.Withdraw, change.Break:
 		h.swap(o, e.Do == change.Break)
@@ -104,7 +104,7 @@ func (h *Head) carryOut(e *change.Effect) {
 		for _, id := range e.Procs {
 			h.cast(o, id, false)
 		}
-	case change.Look:
+	case change.CheckProgress:
 		h.lookAt(o)
 	case change.Leave:
 		h.leave(e.Procs)

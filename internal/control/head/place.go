@@ -52,7 +52,7 @@ func (h *Head) placeOn(n int, on []uint32, how starts.Placement) ([]Place, error
 	if n > room && h.cfg.Strict {
 		return nil, change.ErrBusy
 	}
-	placed, err := starts.Place(how, free, n)
+	placed, err := starts.Distribute(how, free, n)
 	if err != nil {
 		return nil, err
 	}

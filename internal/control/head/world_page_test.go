@@ -12,7 +12,7 @@ import (
 // sheet is one host's page of a set.
 type sheet struct {
 	change uint32
-	word   change.Verdict // 0: open
+	word   change.Decision // 0: open
 	votes  uint32
 	voted  map[uint32]bool // members that have, or have no vote
 	fixed  bool

@@ -42,7 +42,7 @@ type Memory struct {
 	host  uint32
 	mem   []byte // whole pages; not written after Open
 	bytes int64  // that were asked for
-	how   Options
+	opts  Options
 	stop  func() bool // not to close the file when the context of Open ends
 
 	mu   sync.Mutex // of page tables and protections; guards the rest
@@ -64,7 +64,7 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, how Option
 		return nil, err
 	}
 	protocol.CloseFiles(fds[1:]...)
-	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, how: how}
+	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, opts: how}
 	switch {
 	case x.file < 0:
 		err = fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
@@ -110,7 +110,7 @@ func (x *Memory) pages(r Range, inside bool) Range {
 }
 
 // at is the memory of whole pages.
-func (x *Memory) at(pages Range) []byte { return x.mem[pages.Lo:pages.Hi] }
+func (x *Memory) slice(pages Range) []byte { return x.mem[pages.Lo:pages.Hi] }
 
 // Fill makes sure that a range can be touched, and fills the page tables for it. So many
 // bytes of memory were taken, in huge pages where many are missing at once and whole ones fit
@@ -126,7 +126,7 @@ func (x *Memory) Fill(r Range) (taken int64, err error) {
 	if err := x.protect(append(slices.Clone(x.own), r)); err != nil {
 		return 0, err
 	}
-	m := segment.Memory{Small: x.how.Small}
+	m := segment.Memory{Small: x.opts.Small}
 	defer m.Close()
 	taken, err = m.Fill(x.file, x.mem, pages.Lo, pages.Hi)
 	if failed := x.protect(x.own); err == nil {
@@ -146,18 +146,18 @@ func (x *Memory) Own(own ...Range) error {
 
 // protect makes all faults but the pages that some ranges touch; mu is held.
 func (x *Memory) protect(open []Range) error {
-	if !x.how.Guard {
+	if !x.opts.Guard {
 		return nil
 	}
 	for _, r := range open {
-		if pages := x.at(x.pages(r, false)); len(pages) > 0 {
+		if pages := x.slice(x.pages(r, false)); len(pages) > 0 {
 			if err := segment.Guard(pages, true); err != nil {
 				return err
 			}
 		}
 	}
-	for _, r := range x.outside(open) {
-		if pages := x.at(x.pages(r, true)); len(pages) > 0 {
+	for _, r := range x.gaps(open) {
+		if pages := x.slice(x.pages(r, true)); len(pages) > 0 {
 			if err := segment.Guard(pages, false); err != nil {
 				return err
 			}
@@ -169,8 +169,8 @@ func (x *Memory) protect(open []Range) error {
 // Punch gives the pages back of which none of these ranges has a byte, for all who have
 // the memory.
 func (x *Memory) Punch(keep []Range) error {
-	for _, r := range x.outside(keep) {
-		if pages := x.at(x.pages(r, true)); len(pages) > 0 {
+	for _, r := range x.gaps(keep) {
+		if pages := x.slice(x.pages(r, true)); len(pages) > 0 {
 			if err := segment.Punch(pages); err != nil {
 				return err
 			}
@@ -180,7 +180,7 @@ func (x *Memory) Punch(keep []Range) error {
 }
 
 // outside is what lies between ranges.
-func (x *Memory) outside(of []Range) (list []Range) {
+func (x *Memory) gaps(of []Range) (list []Range) {
 	of = slices.Clone(of)
 	slices.SortFunc(of, func(a, b Range) int { return cmp.Compare(a.Lo, b.Lo) })
 	at := int64(0)

@@ -21,7 +21,7 @@ import (
 // kernelCan skips the test where the kernel makes no huge page of shared memory.
 func kernelCan(t *testing.T) {
 	t.Helper()
-	if huge.Shared() == huge.Never {
+	if huge.SharedMode() == huge.Never {
 		t.Skip("huge pages of shared memory are off on this machine")
 	}
 	fd, n, err := segment.CreateArena(4 * huge.PageBytes)

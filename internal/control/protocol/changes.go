@@ -466,9 +466,9 @@ func (m *GetChange) get(d *dec) {
 // PageBody is a page of a set. Its frame has two descriptors: that of the arena, and the bell of
 // all members that wait for something on the page.
 type PageBody struct {
-	X       wire.Extent // Bytes 0: there is no page, and there are no descriptors
-	Members int         // lines of the page
-	Place   int         // the line of the process that asks
+	X       wire.ArenaRange // Bytes 0: there is no page, and there are no descriptors
+	Members int             // lines of the page
+	Place   int             // the line of the process that asks
 	Area    Preallocated
 	Rest    []byte // what the head adds
 }

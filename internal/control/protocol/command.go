@@ -264,7 +264,7 @@ type Report struct {
 	Used   Used            // ReportCalls
 	Set    uint32          // ReportStatusWord, ReportProgress
 	Change uint32          // ReportStatusWord; ReportProgress: that of the command, 0 after PagePoll
-	Word   change.Verdict  // ReportStatusWord
+	Word   change.Decision // ReportStatusWord
 	// Iteration is that in which all members adopt the change, + 1: ReportStatusWord.
 	Iteration uint64
 	Progress  Progress // ReportProgress
@@ -426,7 +426,7 @@ func (r *Report) get(d *dec) {
 	case ReportStatusWord:
 		r.Set = d.u32()
 		r.Change = d.u32()
-		r.Word = change.Verdict(d.u8())
+		r.Word = change.Decision(d.u8())
 		r.Iteration = d.u64()
 		r.Stuck = d.stuck()
 		if d.err == nil && r.Word > change.IsRolledBack {

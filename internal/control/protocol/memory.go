@@ -17,8 +17,8 @@ const (
 // arena of the welcome. All members of the set on this host have it.
 type Preallocated struct {
 	Set   uint32
-	Ranks int         // members of the set on this host
-	X     wire.Extent // Bytes 0: there is none
+	Ranks int             // members of the set on this host
+	X     wire.ArenaRange // Bytes 0: there is none
 }
 
 func (e *enc) preallocated(p *Preallocated) {
@@ -32,15 +32,15 @@ func (d *dec) preallocated() Preallocated {
 }
 
 // extent appends a range of an arena, without the arena's file.
-func (e *enc) extent(x wire.Extent) {
+func (e *enc) extent(x wire.ArenaRange) {
 	e.u32(x.Arena)
 	e.i64(x.Total)
 	e.i64(x.Off)
 	e.i64(x.Bytes)
 }
 
-func (d *dec) extent() wire.Extent {
-	return wire.Extent{Arena: d.u32(), Total: d.i64(), Off: d.i64(), Bytes: d.i64(), File: -1}
+func (d *dec) extent() wire.ArenaRange {
+	return wire.ArenaRange{Arena: d.u32(), Total: d.i64(), Off: d.i64(), Bytes: d.i64(), File: -1}
 }
 
 // Common asks for memory that the members of a communicator have in common. All of them send the
@@ -77,7 +77,7 @@ func (m *Common) get(d *dec) {
 func CommonKey(body []byte) []byte { return body[8:] }
 
 // CommonBody answers a Common. The descriptor of the arena comes with it if the sender needs that.
-type CommonBody struct{ X wire.Extent }
+type CommonBody struct{ X wire.ArenaRange }
 
 func (*CommonBody) kind() Kind   { return KindReply }
 func (m *CommonBody) put(e *enc) { e.extent(m.X) }

@@ -87,7 +87,7 @@ type Used struct {
 	At     time.Duration
 	CPU    time.Duration // of all its threads together
 	Memory int64         // bytes in memory, with those that it shares with others
-	callreg.Tally
+	callreg.Counters
 }
 
 func (e *enc) used(u *Used) {
@@ -182,7 +182,7 @@ func (r *StackReport) get(d *dec) {
 const (
 	maxCalls = 1 << 10
 	minCall  = 102
-	maxCall  = minCall + callreg.MaxOp + callreg.MaxCaller + callreg.MaxInstead
+	maxCall  = minCall + callreg.MaxOp + callreg.MaxCaller + callreg.MaxUnmatched
 )
 
 // calls appends the first maxCalls of a list of blocking calls.
@@ -219,9 +219,9 @@ func (e *enc) call(c *callreg.Entry) {
 	e.i64(c.Since.UnixNano())
 	e.str(c.Caller[max(0, len(c.Caller)-callreg.MaxCaller):], callreg.MaxCaller) // the end says more
 	e.proc(c.Holder)
-	e.flag(c.InLine)
+	e.flag(c.HolderWaits)
 	e.flag(c.Running)
-	e.str(Clip(c.Instead, callreg.MaxInstead), callreg.MaxInstead)
+	e.str(Clip(c.Unmatched, callreg.MaxUnmatched), callreg.MaxUnmatched)
 }
 
 func (d *dec) call(c *callreg.Entry) {
@@ -236,7 +236,7 @@ func (d *dec) call(c *callreg.Entry) {
 	c.Since = time.Unix(0, d.i64())
 	c.Caller = d.str(callreg.MaxCaller)
 	c.Holder = d.proc()
-	c.InLine = d.flag()
+	c.HolderWaits = d.flag()
 	c.Running = d.flag()
-	c.Instead = d.str(callreg.MaxInstead)
+	c.Unmatched = d.str(callreg.MaxUnmatched)
 }

@@ -79,7 +79,7 @@ type Welcome struct {
 
 	// Arena is the file in which the agent preallocates memory, which the caller owns; File is -1
 	// if there is none. Preallocated is what the process has of it. The agent adds both.
-	Arena        wire.Extent
+	Arena        wire.ArenaRange
 	Preallocated []Preallocated
 }
 
@@ -114,7 +114,7 @@ func (w *Welcome) put(e *enc) {
 }
 
 func (w *Welcome) get(d *dec) {
-	w.Segment, w.Bell, w.Arena = -1, -1, wire.Extent{File: -1}
+	w.Segment, w.Bell, w.Arena = -1, -1, wire.ArenaRange{File: -1}
 	w.Self = d.proc()
 	copy(w.Secret[:], d.take(len(w.Secret)))
 	w.World = d.set()
@@ -147,7 +147,7 @@ func (w *Welcome) get(d *dec) {
 // Welcomed answers a Hello: an encoded Welcome of the head, and what the agent adds.
 type Welcomed struct {
 	Welcome      []byte
-	Arena        wire.Extent // its file is the third descriptor; Total 0: there is none
+	Arena        wire.ArenaRange // its file is the third descriptor; Total 0: there is none
 	Preallocated []Preallocated
 }
 
@@ -169,7 +169,7 @@ func (m *Welcomed) put(e *enc) {
 
 func (m *Welcomed) get(d *dec) {
 	m.Welcome = d.bytes(MaxBody)
-	m.Arena = wire.Extent{Arena: d.u32(), Total: d.i64(), File: -1}
+	m.Arena = wire.ArenaRange{Arena: d.u32(), Total: d.i64(), File: -1}
 	n := d.count(maxPreallocated, 36)
 	for range n {
 		m.Preallocated = append(m.Preallocated, d.preallocated())

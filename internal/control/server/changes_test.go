@@ -360,8 +360,8 @@ func TestChangeOfSeveralSets(t *testing.T) {
 		news := e.newcomers(try)
 		if try == 0 { // of members none of whom has begun the first finds where all are
 			var c changepage.Change
-			controltest.WaitFor(t, "a change that is asked about", func() bool { c = ws[2].page.Asking(); return c != 0 })
-			if b := ws[3].await(op.Op, change.Ready); b.State != change.Ready || ws[2].member.Check(0) != changepage.Asked {
+			controltest.WaitFor(t, "a change that is asked about", func() bool { c = ws[2].page.PausedChange(); return c != 0 })
+			if b := ws[3].await(op.Op, change.Ready); b.State != change.Ready || ws[2].member.Check(0) != changepage.Paused {
 				t.Fatalf("%+v", b)
 			}
 			ws[2].must(ws[2].Tell(&protocol.StatusWord{Set: ws[2].set.Number, Change: uint32(c)}))
@@ -389,7 +389,7 @@ func TestChangeOfSeveralSets(t *testing.T) {
 				t.Errorf("%+v", b)
 			}
 			e.told(fmt.Sprintf("discard %d %d", news[0].id.Serial, news[1].id.Serial))
-			if s, ok := ws[0].page.Verdict(1); !ok || s != changepage.RolledBack {
+			if s, ok := ws[0].page.Decision(1); !ok || s != changepage.RolledBack {
 				t.Errorf("the page says %v, %v", s, ok)
 			}
 			news[1].Close()

@@ -17,7 +17,7 @@ import (
 const commonBytes = 1 << 16
 
 // common asks for memory, whose file the process then has.
-func (k *child) common(id wire.ContextID, m wire.Members) wire.Extent {
+func (k *child) common(id wire.ContextID, m wire.Members) wire.ArenaRange {
 	k.t.Helper()
 	x, err := k.Common(id, m, commonBytes, 4096, 0)
 	k.must(err)
@@ -31,7 +31,7 @@ func (k *child) common(id wire.ContextID, m wire.Members) wire.Extent {
 }
 
 // same reports whether two processes were given the same memory.
-func same(t *testing.T, a, b wire.Extent) bool {
+func same(t *testing.T, a, b wire.ArenaRange) bool {
 	t.Helper()
 	var at, bt unix.Stat_t
 	if err := errors.Join(unix.Fstat(a.File, &at), unix.Fstat(b.File, &bt)); err != nil {
@@ -83,12 +83,12 @@ func TestCommonAgain(t *testing.T) {
 	r := newRig(t, 3, nil)
 	ks := r.joinAll()
 	m, id := r.world.Members, wire.ContextID{Creator: ks[0].id, Serial: 1}
-	blocks := func(x wire.Extent) int64 {
+	blocks := func(x wire.ArenaRange) int64 {
 		var st unix.Stat_t
 		ks[0].must(unix.Fstat(x.File, &st))
 		return st.Blocks * 512
 	}
-	var x wire.Extent
+	var x wire.ArenaRange
 	for _, k := range ks {
 		x = k.common(id, m)
 	}
@@ -101,7 +101,7 @@ func TestCommonAgain(t *testing.T) {
 	for _, k := range ks[:2] {
 		k.must(k.LeaveCommon(x))
 		k.must(k.LeaveCommon(x)) // a second time is nothing
-		k.must(k.LeaveCommon(wire.Extent{Arena: 1 << 30, Off: -5}))
+		k.must(k.LeaveCommon(wire.ArenaRange{Arena: 1 << 30, Off: -5}))
 		k.settle()
 		if id = id.Next(); same(t, k.common(id, m), x) {
 			t.Fatal("a range that a process holds was given again")

@@ -80,7 +80,7 @@ func (l *late) hand(i int) {
 		w.at++
 	}
 	w.must(w.Tell(&protocol.StatusWord{Set: set.Number, Change: uint32(n)}))
-	l.was[i].Got(n)
+	l.was[i].SetDelivered(n)
 }
 
 func (l *late) vote(i int) {
@@ -153,7 +153,7 @@ func TestDecisionIsLate(t *testing.T) {
 				t.Errorf("%v %v %q, want %q", b.State, b.Why, b.Text, want)
 			}
 			for i, w := range l.ws {
-				if s, ok := w.page.Verdict(l.c[i]); s != changepage.RolledBack || !ok {
+				if s, ok := w.page.Decision(l.c[i]); s != changepage.RolledBack || !ok {
 					t.Errorf("the page of member %d says %v, %v", i, s, ok)
 				}
 			}

@@ -29,7 +29,7 @@ func TestStacksAndRollCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	mem, err := segment.Map(w.Segment, segment.RollCall, segment.RollCallBytes, true)
+	mem, err := segment.Map(w.Segment, segment.CallRegistry, segment.CallRegistryBytes, true)
 	if err != nil {
 		t.Fatal(err)
 	}

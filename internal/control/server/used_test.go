@@ -24,7 +24,7 @@ func TestToolSeesWhatIsUsed(t *testing.T) {
 	defer tool.Close()
 	c, err := a.Contact(a.id) // its own segment
 	a.must(err)
-	mem, err := segment.Map(c.Segment, segment.RollCall, segment.RollCallBytes, true)
+	mem, err := segment.Map(c.Segment, segment.CallRegistry, segment.CallRegistryBytes, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +38,8 @@ func TestToolSeesWhatIsUsed(t *testing.T) {
 	first := callreg.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 2, Since: time.Unix(5, 6), Caller: "x.go:1 f"}
 	book.Enter(&late)
 	book.Enter(&first)
-	tally := callreg.Tally{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 5}
-	*book.Tally() = tally
+	tally := callreg.Counters{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 5}
+	*book.Counters() = tally
 
 	used := func() []protocol.StackReport {
 		t.Helper()
@@ -50,7 +50,7 @@ func TestToolSeesWhatIsUsed(t *testing.T) {
 		return list
 	}
 	list := used()
-	if p := list[0]; p.State != protocol.Joined || p.Host != "here" || p.Answered || len(p.Calls) != 1 || p.Calls[0] != first || p.Used.Tally != tally {
+	if p := list[0]; p.State != protocol.Joined || p.Host != "here" || p.Answered || len(p.Calls) != 1 || p.Calls[0] != first || p.Used.Counters != tally {
 		t.Errorf("rank 0: %+v", p)
 	}
 	if u := list[0].Used; u.At <= 0 || u.CPU <= 0 || u.Memory < 1<<20 {
@@ -62,7 +62,7 @@ func TestToolSeesWhatIsUsed(t *testing.T) {
 	if p := list[1]; p.State != protocol.Starting || p.Used != (protocol.Used{}) || p.Calls != nil {
 		t.Errorf("rank 1, which does not run: %+v", p)
 	}
-	book.Tally().Sent += 10
+	book.Counters().Sent += 10
 	if again := used()[0].Used; again.Sent != tally.Sent+10 || again.At <= list[0].Used.At || again.CPU < list[0].Used.CPU {
 		t.Errorf("%+v, and before that %+v", again, list[0].Used)
 	}

@@ -33,7 +33,7 @@ func TestVoterLeaves(t *testing.T) {
 		ws[left].Close()
 		e.Exited(ws[left].id, "exited with status 0", true)
 		ws[3].await(op, change.Adopting) // behind what the head has ordered
-		if s, ok := page.Verdict(1); s != changepage.Accepted || !ok || page.Missing(1) != 2-i {
+		if s, ok := page.Decision(1); s != changepage.Accepted || !ok || page.Missing(1) != 2-i {
 			t.Fatalf("%v, and %d votes are missing when %d have left", s, page.Missing(1), i+1)
 		}
 	}

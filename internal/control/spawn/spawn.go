@@ -53,7 +53,7 @@ func name(i int, names ...string) string {
 // slots are left, less than 0 if there are more processes than slots already. What is
 // beyond the slots goes where the fewest are beyond them. Spread leaves nobody out where n
 // is no multiple of the hosts, as the published host map does.
-func Place(how Placement, free []int, n int) ([]int, error) {
+func Distribute(how Placement, free []int, n int) ([]int, error) {
 	if len(free) == 0 || n < 0 {
 		return nil, fmt.Errorf("%d newcomers on %d hosts", n, len(free))
 	}
@@ -98,7 +98,7 @@ type Start struct {
 
 // Order is the launches of groups of so many processes, where so many were there before.
 // The head does those of By -1.
-func Order(how Strategy, before int, sizes []int) ([]Start, error) {
+func Schedule(how Strategy, before int, sizes []int) ([]Start, error) {
 	for g, n := range sizes {
 		if n < 1 || before < 1 {
 			return nil, fmt.Errorf("group %d of %d has %d processes, %d were there before", g, len(sizes), n, before)
@@ -139,7 +139,7 @@ func parallel(list []Start, before int, sizes []int) []Start {
 
 // After is which groups have to be up before each of an order is launched: the one that
 // launches it, and the one that the same process has launched in a step before.
-func After(order []Start) [][]int {
+func Predecessors(order []Start) [][]int {
 	type hand struct{ by, rank int }
 	last := map[hand]int{} // of order
 	list := make([][]int, len(order))
@@ -158,17 +158,17 @@ func After(order []Start) [][]int {
 
 // Join is one connection of the tree by which groups become one: of two groups that are
 // what they have been joined to before, in rounds that do not wait for each other's.
-type Join struct {
+type Connection struct {
 	Round           int
 	Accept, Connect int // ids in this round: what connects goes on with the id of what accepts
 }
 
 // Tree is the published binary tree of connections: while there are more than one, of g
 // groups with m = g/2, id < m accepts, id >= ceil(g/2) connects to g-id-1.
-func Tree(groups int) (list []Join) {
+func Tree(groups int) (list []Connection) {
 	for round := 0; groups > 1; round++ {
 		for id := (groups + 1) / 2; id < groups; id++ {
-			list = append(list, Join{round, groups - id - 1, id})
+			list = append(list, Connection{round, groups - id - 1, id})
 		}
 		groups = (groups + 1) / 2
 	}
@@ -177,7 +177,7 @@ func Tree(groups int) (list []Join) {
 
 // Ranks are where the processes of each group begin among all newcomers: in the order of
 // groups, however they were joined.
-func Ranks(sizes []int) []int {
+func FirstRanks(sizes []int) []int {
 	at := make([]int, len(sizes)+1)
 	for g, n := range sizes {
 		at[g+1] = at[g] + n

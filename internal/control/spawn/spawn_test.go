@@ -30,7 +30,7 @@ func TestParallelAsPublished(t *testing.T) {
 	for hosts := 1; hosts <= 4; hosts++ { // I
 		for c := 1; c <= 4; c++ {
 			for n := 1; n <= 70; n++ {
-				got, err := Order(Parallel, hosts*c, same(n, c))
+				got, err := Schedule(Parallel, hosts*c, same(n, c))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,7 +92,7 @@ func TestOrder(t *testing.T) {
 			sizes[i] = 1 + rng.IntN(5)
 		}
 		for how := All; how <= Parallel; how++ {
-			list, err := Order(how, before, sizes)
+			list, err := Schedule(how, before, sizes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,11 +133,11 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]int{{1, 0}, {-1}} {
-		if _, err := Order(All, 1, bad); err == nil {
+		if _, err := Schedule(All, 1, bad); err == nil {
 			t.Errorf("groups of %v", bad)
 		}
 	}
-	if _, err := Order(All, 0, []int{1}); err == nil {
+	if _, err := Schedule(All, 0, []int{1}); err == nil {
 		t.Error("nobody was there before")
 	}
 }
@@ -146,7 +146,7 @@ func TestOrder(t *testing.T) {
 // connects to what accepts in the same round.
 func TestTreeAsPublished(t *testing.T) {
 	for groups := 1; groups <= 100; groups++ {
-		byRound := map[int][]Join{}
+		byRound := map[int][]Connection{}
 		rounds := 0
 		for _, j := range Tree(groups) {
 			byRound[j.Round] = append(byRound[j.Round], j)
@@ -158,13 +158,13 @@ func TestTreeAsPublished(t *testing.T) {
 		}
 		left := groups
 		for round := range rounds {
-			var want []Join
+			var want []Connection
 			for id := range left {
 				m, n := left/2, (left+1)/2
 				switch {
 				case id < m:
 				case id >= n:
-					want = append(want, Join{round, left - id - 1, id})
+					want = append(want, Connection{round, left - id - 1, id})
 				}
 			}
 			if !slices.Equal(byRound[round], want) {
@@ -206,21 +206,21 @@ func TestPlace(t *testing.T) {
 		{Spread, []int{1, 1}, 5, []int{3, 2}},
 		{Spread, []int{-1, 3}, 2, []int{0, 2}},
 	} {
-		got, err := Place(c.how, c.free, c.n)
+		got, err := Distribute(c.how, c.free, c.n)
 		if err != nil || !slices.Equal(got, c.on) {
 			t.Errorf("%d newcomers on hosts with %v slots: %v, %v, want %v", c.n, c.free, got, err, c.on)
 		}
 	}
-	if _, err := Place(Compact, nil, 1); err == nil {
+	if _, err := Distribute(Compact, nil, 1); err == nil {
 		t.Error("there are no hosts")
 	}
-	if _, err := Place(Compact, []int{1}, -1); err == nil {
+	if _, err := Distribute(Compact, []int{1}, -1); err == nil {
 		t.Error("-1 newcomers")
 	}
 }
 
 func TestRanks(t *testing.T) {
-	if got := Ranks([]int{3, 1, 2}); !slices.Equal(got, []int{0, 3, 4, 6}) {
+	if got := FirstRanks([]int{3, 1, 2}); !slices.Equal(got, []int{0, 3, 4, 6}) {
 		t.Errorf("groups of 3, 1, 2 begin at %v", got)
 	}
 }

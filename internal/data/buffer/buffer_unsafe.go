@@ -46,7 +46,7 @@ func Words(w []uint64) Buf {
 
 // Blank returns a buffer with memory of its own for the same elements, side by side.
 // ok is false if they are of no basic type.
-func (b Buf) Blank() (own Buf, ok bool) {
+func (b Buf) AllocLike() (own Buf, ok bool) {
 	t := b.Type
 	if b.Strided() {
 		if t = t.Base(); t == nil || t.Size == 0 || b.n%t.Size != 0 || b.off%t.Size != 0 {
@@ -158,11 +158,11 @@ func (b Buf) Unpack(off int64, src []byte) {
 
 // UnpackAround is Unpack of a part of so much that it is read, if at all, when
 // it has left the caches.
-func (b Buf) UnpackAround(off int64, src []byte) {
+func (b Buf) UnpackStream(off int64, src []byte) {
 	if off < 0 || off > b.n-int64(len(src)) {
 		panic("gompi: BUG: unpacking outside a buffer")
 	}
-	b.Type.UnpackAround(b.base, b.off+off, src)
+	b.Type.UnpackStream(b.base, b.off+off, src)
 }
 
 // PackExternal packs all elements in the external32 representation; dst has
@@ -197,7 +197,7 @@ func (b Buf) Overlaps(o Buf) bool {
 	if !b.Strided() && !o.Strided() {
 		return b.meets(o)
 	}
-	if !b.Near(o) {
+	if !b.MayOverlap(o) {
 		return false
 	}
 	if c, ok := b.Type.Comb(b.off, b.n); ok {
@@ -210,20 +210,20 @@ func (b Buf) Overlaps(o Buf) bool {
 	// In the order of their addresses, a block that begins before the end of
 	// an earlier one of the other buffer shares a byte with it.
 	blocks := o.blocks(b.blocks(nil, 0), 1)
-	slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.lo, y.lo) })
+	slices.SortFunc(blocks, func(x, y addrRange) int { return cmp.Compare(x.lo, y.lo) })
 	var end [2]uintptr
 	for _, x := range blocks {
-		if x.lo < end[1-x.of] {
+		if x.lo < end[1-x.buf] {
 			return true
 		}
-		end[x.of] = max(end[x.of], x.hi)
+		end[x.buf] = max(end[x.buf], x.hi)
 	}
 	return false
 }
 
 // Near reports whether the ranges from the first to the last byte of two buffers have a byte
 // in common. If not, the buffers do not overlap.
-func (b Buf) Near(o Buf) bool {
+func (b Buf) MayOverlap(o Buf) bool {
 	if !b.Strided() && !o.Strided() {
 		return b.meets(o)
 	}
@@ -241,29 +241,29 @@ func (b Buf) meets(o Buf) bool {
 }
 
 // block is a range of addresses, of one of two buffers.
-type block struct {
+type addrRange struct {
 	lo, hi uintptr
-	of     int
+	buf    int
 }
 
 // span is the range from the first to the last byte.
-func (b Buf) span() block {
+func (b Buf) span() addrRange {
 	lo, hi := b.Type.Span(b.off, b.n)
-	return block{lo: uintptr(b.base) + uintptr(lo), hi: uintptr(b.base) + uintptr(hi)}
+	return addrRange{lo: uintptr(b.base) + uintptr(lo), hi: uintptr(b.base) + uintptr(hi)}
 }
 
 // at is the longest block that begins at packed byte off.
-func (b Buf) at(off int64) block {
+func (b Buf) blockAt(off int64) addrRange {
 	at, n := b.Type.Block(b.off+off, b.n-off)
 	lo := uintptr(b.base) + uintptr(at)
-	return block{lo: lo, hi: lo + uintptr(n)}
+	return addrRange{lo: lo, hi: lo + uintptr(n)}
 }
 
 // blocks appends all blocks to a list.
-func (b Buf) blocks(list []block, of int) []block {
+func (b Buf) blocks(list []addrRange, of int) []addrRange {
 	for off := int64(0); off < b.n; {
-		x := b.at(off)
-		x.of = of
+		x := b.blockAt(off)
+		x.buf = of
 		list = append(list, x)
 		off += int64(x.hi - x.lo)
 	}
@@ -281,8 +281,8 @@ func (b Buf) Same(o Buf) bool {
 		return true
 	}
 	for off := int64(0); off < b.n; {
-		x := b.at(off)
-		if x != o.at(off) {
+		x := b.blockAt(off)
+		if x != o.blockAt(off) {
 			return false
 		}
 		off += int64(x.hi - x.lo)

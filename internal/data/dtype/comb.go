@@ -14,9 +14,9 @@ func (t *Type) Comb(off, n int64) (c Comb, ok bool) {
 	}
 	l := t.layout
 	switch {
-	case l.node.shape == aBlock && off%t.Size == 0 && n%t.Size == 0:
+	case l.node.shape == shapeBlock && off%t.Size == 0 && n%t.Size == 0:
 		c = Comb{l.at + off/t.Size*l.extent, t.Size, l.extent, n / t.Size}
-	case l.node.shape == aLoop && l.node.child.shape == aBlock && off%t.Size == 0 && n == t.Size:
+	case l.node.shape == shapeLoop && l.node.child.shape == shapeBlock && off%t.Size == 0 && n == t.Size:
 		c = Comb{l.at + off/t.Size*l.extent, l.node.child.size, l.node.stride, l.node.count}
 	}
 	if c.Stride < 0 {

@@ -49,7 +49,7 @@ func drawExtreme(r *rapid.T, depth int) (*Type, error) {
 	case 7:
 		return NewSubarray(pair(), pair(), pair(), OrderC, old)
 	}
-	g := Grid{pair(), []Distribution{Distribution(rapid.IntRange(0, 2).Draw(r, "distribution")), DistributeCyclic}, pair(), pair(), OrderFortran}
+	g := ArrayDistribution{pair(), []Distribution{Distribution(rapid.IntRange(0, 2).Draw(r, "distribution")), DistributeCyclic}, pair(), pair(), OrderFortran}
 	return NewDarray(v(), v(), g, old)
 }
 

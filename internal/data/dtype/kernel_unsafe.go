@@ -12,16 +12,16 @@ import (
 )
 
 // words says which blocks are moved by one load and store.
-type words interface {
-	uint8 | uint16 | uint32 | uint64 | pair | triple32 | triple
+type word interface {
+	uint8 | uint16 | uint32 | uint64 | word128 | word96 | word192
 }
 
 // Structs, because the compiler keeps these in registers, not arrays.
 type (
-	pair     struct{ a, b uint64 }
-	triple32 struct{ a, b, c uint32 }
-	triple   struct{ a, b, c uint64 }
-	line     struct{ a, b, c, d, e, f, g, h uint64 }
+	word128 struct{ a, b uint64 }
+	word96  struct{ a, b, c uint32 }
+	word192 struct{ a, b, c uint64 }
+	word512 struct{ a, b, c, d, e, f, g, h uint64 }
 )
 
 // shortMax is up to which size blocks are moved without a call: beside the
@@ -37,10 +37,10 @@ const (
 	rowsMin, rowsMax = 512, 4<<10 - 1
 	// aroundMin is from what size on blocks are written around the caches if
 	// that is wanted: their ends, lines that are not whole, go through them.
-	aroundMin = 512
+	streamMin = 512
 	// tightBytes is what one call of assembly moves, during which its goroutine
 	// cannot be preempted: some microseconds.
-	tightBytes int64 = 64 << 10
+	chunkBytes int64 = 64 << 10
 )
 
 // copyStrided copies count blocks of size bytes between places dstStep and
@@ -56,11 +56,11 @@ func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	case 8:
 		moveStrided[uint64](dst, src, dstStep, srcStep, count)
 	case 16:
-		moveStrided[pair](dst, src, dstStep, srcStep, count)
+		moveStrided[word128](dst, src, dstStep, srcStep, count)
 	case 12:
-		moveStrided[triple32](dst, src, dstStep, srcStep, count)
+		moveStrided[word96](dst, src, dstStep, srcStep, count)
 	case 24:
-		moveStrided[triple](dst, src, dstStep, srcStep, count)
+		moveStrided[word192](dst, src, dstStep, srcStep, count)
 	default:
 		switch {
 		case size < 16:
@@ -70,7 +70,7 @@ func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 		case size <= shortMax:
 			moveShort(dst, src, dstStep, srcStep, count, size)
 		case size >= rowsMin && size <= rowsMax:
-			for i, k := int64(0), tightBytes/size; i < count; i += k {
+			for i, k := int64(0), chunkBytes/size; i < count; i += k {
 				moveRows(unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), dstStep, srcStep, min(k, count-i), size)
 			}
 		default:
@@ -86,13 +86,13 @@ func moveShort(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	for i := range count {
 		to, from, k := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), int64(0)
 		for ; k+64 <= size; k += 64 {
-			*(*line)(unsafe.Add(to, k)) = *(*line)(unsafe.Add(from, k))
+			*(*word512)(unsafe.Add(to, k)) = *(*word512)(unsafe.Add(from, k))
 		}
 		for ; k < last; k += 16 {
-			*(*pair)(unsafe.Add(to, k)) = *(*pair)(unsafe.Add(from, k))
+			*(*word128)(unsafe.Add(to, k)) = *(*word128)(unsafe.Add(from, k))
 		}
 		if k < size {
-			*(*pair)(unsafe.Add(to, last)) = *(*pair)(unsafe.Add(from, last))
+			*(*word128)(unsafe.Add(to, last)) = *(*word128)(unsafe.Add(from, last))
 		}
 	}
 }
@@ -117,13 +117,13 @@ func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (see
 
 // copyAround copies count blocks of at least aroundMin bytes between places
 // dstStep and srcStep bytes apart, around the caches.
-func copyAround(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
+func copyStream(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	for i := range count {
 		to, from := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep)
 		for off := int64(0); off < size; {
-			n := min(size-off, tightBytes)
-			if rest := size - off - n; rest > 0 && rest < aroundMin {
-				n -= aroundMin
+			n := min(size-off, chunkBytes)
+			if rest := size - off - n; rest > 0 && rest < streamMin {
+				n -= streamMin
 			}
 			streamRows(unsafe.Add(to, off), unsafe.Add(from, off), n, n, 1, n)
 			off += n
@@ -131,7 +131,7 @@ func copyAround(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	}
 }
 
-func moveStrided[W words](dst, src unsafe.Pointer, dstStep, srcStep, count int64) {
+func moveStrided[W word](dst, src unsafe.Pointer, dstStep, srcStep, count int64) {
 	var d, s int64
 	for ; count >= 2; count -= 2 {
 		a, b := *(*W)(unsafe.Add(src, s)), *(*W)(unsafe.Add(src, s+srcStep))
@@ -151,7 +151,7 @@ func copyBlock(dst, src unsafe.Pointer, n int64) {
 	case 8:
 		*(*uint64)(dst) = *(*uint64)(src)
 	case 16:
-		*(*pair)(dst) = *(*pair)(src)
+		*(*word128)(dst) = *(*word128)(src)
 	default:
 		mem.Copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
 	}
@@ -165,11 +165,11 @@ func gather(packed, base unsafe.Pointer, to, at int64, blocks []block, each int6
 	case 8:
 		gatherWords[uint64](packed, base, to, at, blocks)
 	case 12:
-		gatherWords[triple32](packed, base, to, at, blocks)
+		gatherWords[word96](packed, base, to, at, blocks)
 	case 16:
-		gatherWords[pair](packed, base, to, at, blocks)
+		gatherWords[word128](packed, base, to, at, blocks)
 	case 24:
-		gatherWords[triple](packed, base, to, at, blocks)
+		gatherWords[word192](packed, base, to, at, blocks)
 	default:
 		for i := range len(blocks) - 1 {
 			b := &blocks[i]
@@ -178,7 +178,7 @@ func gather(packed, base unsafe.Pointer, to, at int64, blocks []block, each int6
 	}
 }
 
-func gatherWords[W words](packed, base unsafe.Pointer, to, at int64, blocks []block) {
+func gatherWords[W word](packed, base unsafe.Pointer, to, at int64, blocks []block) {
 	for i := range len(blocks) - 1 {
 		b := &blocks[i]
 		*(*W)(unsafe.Add(packed, to+b.off)) = *(*W)(unsafe.Add(base, at+b.at))
@@ -193,11 +193,11 @@ func scatter(base, packed unsafe.Pointer, at, to int64, blocks []block, each int
 	case 8:
 		scatterWords[uint64](base, packed, at, to, blocks)
 	case 12:
-		scatterWords[triple32](base, packed, at, to, blocks)
+		scatterWords[word96](base, packed, at, to, blocks)
 	case 16:
-		scatterWords[pair](base, packed, at, to, blocks)
+		scatterWords[word128](base, packed, at, to, blocks)
 	case 24:
-		scatterWords[triple](base, packed, at, to, blocks)
+		scatterWords[word192](base, packed, at, to, blocks)
 	default:
 		for i := range len(blocks) - 1 {
 			b := &blocks[i]
@@ -206,7 +206,7 @@ func scatter(base, packed unsafe.Pointer, at, to int64, blocks []block, each int
 	}
 }
 
-func scatterWords[W words](base, packed unsafe.Pointer, at, to int64, blocks []block) {
+func scatterWords[W word](base, packed unsafe.Pointer, at, to int64, blocks []block) {
 	for i := range len(blocks) - 1 {
 		b := &blocks[i]
 		*(*W)(unsafe.Add(base, at+b.at)) = *(*W)(unsafe.Add(packed, to+b.off))

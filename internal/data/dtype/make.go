@@ -234,7 +234,7 @@ func (c *calc) finish(it item, made Contents, bad error) (*Type, error) {
 		d.basics = made.sum(t.Size, (*Type).basics)
 		d.external = made.sum(t.Size, (*Type).ExternalSize)
 	}
-	simple := it.n == nil || it.n.shape == aBlock && it.at == 0
+	simple := it.n == nil || it.n.shape == shapeBlock && it.at == 0
 	if !simple || extent != t.Size || it.bounds.lb != 0 {
 		t.layout = &layout{extent: extent, at: it.at, node: it.n}
 	}

@@ -99,7 +99,7 @@ func NewSubarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type
 
 // Grid is how an array is distributed over processes: for each dimension its
 // size, the distribution with its argument, and the number of processes.
-type Grid struct {
+type ArrayDistribution struct {
 	Sizes    []int64
 	Distribs []Distribution
 	Args     []int64 // block size, or DefaultArg
@@ -109,7 +109,7 @@ type Grid struct {
 
 // NewDarray is the part of a distributed array that process rank of size has;
 // its extent is that of the array. MPI 4.1 section 5.1.4.
-func NewDarray(size, rank int64, g Grid, old *Type) (*Type, error) {
+func NewDarray(size, rank int64, g ArrayDistribution, old *Type) (*Type, error) {
 	if err := g.check(size, rank); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func NewDarray(size, rank int64, g Grid, old *Type) (*Type, error) {
 }
 
 // blockSize is the block size of a dimension.
-func (g *Grid) blockSize(d int) int64 {
+func (g *ArrayDistribution) blockSize(d int) int64 {
 	n, procs, arg := g.Sizes[d], g.Procs[d], g.Args[d]
 	switch {
 	case g.Distribs[d] == DistributeNone:
@@ -159,7 +159,7 @@ func (g *Grid) blockSize(d int) int64 {
 	return (n-1)/procs + 1
 }
 
-func (g *Grid) check(size, rank int64) error {
+func (g *ArrayDistribution) check(size, rank int64) error {
 	n := len(g.Sizes)
 	err := first(checkOrder(g.Order), sameLength("distributions", len(g.Distribs), n), sameLength("arguments", len(g.Args), n),
 		sameLength("processes", len(g.Procs), n))

@@ -24,16 +24,16 @@ func (n *node) String() string {
 	switch {
 	case n == nil:
 		return "none"
-	case n.shape == aBlock:
+	case n.shape == shapeBlock:
 		return fmt.Sprint(n.size)
-	case n.shape == aLoop:
+	case n.shape == shapeLoop:
 		return fmt.Sprintf("%d*%d(%v)", n.count, n.stride, n.child)
 	}
 	s := "["
 	for i := range len(n.blocks) - 1 {
 		s += fmt.Sprintf("%d@%d ", n.blocks[i+1].off-n.blocks[i].off, n.blocks[i].at)
 	}
-	for _, p := range n.parts {
+	for _, p := range n.entries {
 		s += fmt.Sprintf("%v@%d ", p.n, p.at)
 	}
 	return s[:len(s)-1] + "]"
@@ -66,7 +66,7 @@ func TestShortest(t *testing.T) {
 		{face, "524288*8589934592(4096)"},
 		{ok(NewStruct([]int64{1, 1}, []int64{0, 8}, []*Type{g, f})), "[4@0 8@8]"},
 		{ok(NewHindexed([]int64{1, 2}, []int64{0, 80}, ok(NewVector(2, 1, 2, f)))), "[2*16(8)@0 2*24(2*16(8))@80]"},
-		{ok(NewDarray(6, 1, Grid{[]int64{1 << 30, 1 << 30}, []Distribution{DistributeCyclic, DistributeBlock}, []int64{5, DefaultArg},
+		{ok(NewDarray(6, 1, ArrayDistribution{[]int64{1 << 30, 1 << 30}, []Distribution{DistributeCyclic, DistributeBlock}, []int64{5, DefaultArg},
 			[]int64{3, 2}, OrderC}, Byte)), "[71582788*16106127360(5*1073741824(536870912))@0 4*1073741824(536870912)@1152921500311879680]"},
 	} {
 		got := ""

@@ -8,10 +8,10 @@ import "slices"
 type shape uint8
 
 const (
-	aBlock  shape = iota // size bytes side by side
-	aLoop                // count children, stride bytes apart
-	aBlocks              // a list of blocks
-	aList                // a list of nodes
+	shapeBlock  shape = iota // size bytes side by side
+	shapeLoop                // count children, stride bytes apart
+	shapeBlocks              // a list of blocks
+	shapeList                // a list of nodes
 )
 
 // node is a tree of the blocks of an element in packed order, its first block
@@ -29,7 +29,7 @@ type node struct {
 	blocks []block // of a list of blocks, and one more that ends it
 	each   int64   // common size of the blocks, 0 if they differ
 
-	parts []part // of a list
+	entries []entry // of a list
 }
 
 // block is the rest of a list's packed bytes from off on, up to where the next
@@ -37,7 +37,7 @@ type node struct {
 type block struct{ at, off int64 }
 
 // part is a node of a list, its first packed byte at off.
-type part struct {
+type entry struct {
 	at, off int64
 	n       *node
 }
@@ -57,14 +57,14 @@ func repeat(count, stride int64, p placed) placed {
 	switch {
 	case count == 1:
 		return p
-	case c.shape == aBlock && stride == c.size:
+	case c.shape == shapeBlock && stride == c.size:
 		return placed{p.at, newBlock(count * c.size)}
-	case c.shape == aLoop && stride == c.count*c.stride:
+	case c.shape == shapeLoop && stride == c.count*c.stride:
 		count, stride, c = count*c.count, c.stride, c.child
 	}
 	last := (count - 1) * stride
 	return placed{p.at, &node{
-		shape: aLoop, size: count * c.size, count: count, stride: stride, child: c,
+		shape: shapeLoop, size: count * c.size, count: count, stride: stride, child: c,
 		lo: c.lo + min(last, 0), hi: c.hi + max(last, 0),
 	}}
 }
@@ -75,20 +75,20 @@ func (n *node) same(o *node) bool {
 	if n == o {
 		return true
 	}
-	if n.shape != o.shape || n.size != o.size || n.count != o.count || n.stride != o.stride || len(n.parts) != len(o.parts) || !slices.Equal(n.blocks, o.blocks) {
+	if n.shape != o.shape || n.size != o.size || n.count != o.count || n.stride != o.stride || len(n.entries) != len(o.entries) || !slices.Equal(n.blocks, o.blocks) {
 		return false
 	}
-	for i, p := range n.parts {
-		q := o.parts[i]
+	for i, p := range n.entries {
+		q := o.entries[i]
 		if p.at != q.at {
 			return false
 		}
-		again := i > 0 && p.n == n.parts[i-1].n && q.n == o.parts[i-1].n // compared already
+		again := i > 0 && p.n == n.entries[i-1].n && q.n == o.entries[i-1].n // compared already
 		if !again && !p.n.same(q.n) {
 			return false
 		}
 	}
-	return n.shape != aLoop || n.child.same(o.child)
+	return n.shape != shapeLoop || n.child.same(o.child)
 }
 
 // fewParts is up to how many parts a list is made a part of the one around it,
@@ -110,10 +110,10 @@ func list(ps []placed) placed {
 	if p, ok := regular(flat); ok {
 		return p
 	}
-	n := &node{shape: aBlocks, each: flat[0].n.size}
+	n := &node{shape: shapeBlocks, each: flat[0].n.size}
 	for _, p := range flat {
-		if p.n.shape != aBlock {
-			n.shape, n.each = aList, 0
+		if p.n.shape != shapeBlock {
+			n.shape, n.each = shapeList, 0
 			break
 		}
 		if p.n.size != n.each {
@@ -126,22 +126,22 @@ func list(ps []placed) placed {
 
 // fill makes n the list of ps.
 func (n *node) fill(ps []placed) {
-	if n.shape == aBlocks {
+	if n.shape == shapeBlocks {
 		n.blocks = make([]block, 0, len(ps)+1)
 	} else {
-		n.parts = make([]part, 0, len(ps))
+		n.entries = make([]entry, 0, len(ps))
 	}
 	for _, p := range ps {
 		here := p.at - ps[0].at
 		n.lo, n.hi = min(n.lo, here+p.n.lo), max(n.hi, here+p.n.hi)
-		if n.shape == aBlocks {
+		if n.shape == shapeBlocks {
 			n.blocks = append(n.blocks, block{here, n.size})
 		} else {
-			n.parts = append(n.parts, part{here, n.size, p.n})
+			n.entries = append(n.entries, entry{here, n.size, p.n})
 		}
 		n.size += p.n.size
 	}
-	if n.shape == aBlocks {
+	if n.shape == shapeBlocks {
 		n.blocks = append(n.blocks, block{0, n.size})
 	}
 }
@@ -149,20 +149,20 @@ func (n *node) fill(ps []placed) {
 // join appends p to a list, as a longer last block if they meet.
 func join(flat []placed, p placed) []placed {
 	switch {
-	case p.n.shape == aBlocks && len(p.n.blocks) <= fewParts:
+	case p.n.shape == shapeBlocks && len(p.n.blocks) <= fewParts:
 		for i, b := range p.n.blocks[:len(p.n.blocks)-1] {
 			flat = join(flat, placed{p.at + b.at, newBlock(p.n.blocks[i+1].off - b.off)})
 		}
 		return flat
-	case p.n.shape == aList && len(p.n.parts) <= fewParts:
-		for _, q := range p.n.parts {
+	case p.n.shape == shapeList && len(p.n.entries) <= fewParts:
+		for _, q := range p.n.entries {
 			flat = join(flat, placed{p.at + q.at, q.n})
 		}
 		return flat
 	}
-	if len(flat) > 0 && p.n.shape == aBlock {
+	if len(flat) > 0 && p.n.shape == shapeBlock {
 		last := &flat[len(flat)-1]
-		if last.n.shape == aBlock && last.at+last.n.size == p.at {
+		if last.n.shape == shapeBlock && last.at+last.n.size == p.at {
 			last.n = newBlock(last.n.size + p.n.size)
 			return flat
 		}
@@ -174,7 +174,7 @@ func join(flat []placed, p placed) []placed {
 func regular(ps []placed) (placed, bool) {
 	first, stride := ps[0].n, ps[1].at-ps[0].at
 	for i, p := range ps[1:] {
-		same := p.n == first || p.n.shape == aBlock && first.shape == aBlock && p.n.size == first.size
+		same := p.n == first || p.n.shape == shapeBlock && first.shape == shapeBlock && p.n.size == first.size
 		if !same || p.at-ps[i].at != stride {
 			return placed{}, false
 		}

@@ -35,7 +35,7 @@ func (t *Type) Unpack(base unsafe.Pointer, off int64, src []byte) {
 // UnpackAround is Unpack of a part of so much that it will have left the caches
 // when it is read: long blocks are written around them, which saves fetching
 // what they replace.
-func (t *Type) UnpackAround(base unsafe.Pointer, off int64, src []byte) {
+func (t *Type) UnpackStream(base unsafe.Pointer, off int64, src []byte) {
 	t.unpack(base, off, src, true)
 }
 
@@ -47,7 +47,7 @@ func (t *Type) unpack(base unsafe.Pointer, off int64, src []byte, around bool) {
 		mem.Copy(unsafe.Slice((*byte)(unsafe.Add(base, off)), len(src)), src)
 		return
 	}
-	m := mover{base: base, packed: unsafe.Pointer(unsafe.SliceData(src)), unpack: true, around: around}
+	m := mover{base: base, packed: unsafe.Pointer(unsafe.SliceData(src)), unpack: true, stream: around}
 	m.loop(t.layout.node, t.layout.extent, t.layout.at, off, 0, int64(len(src)))
 }
 
@@ -56,7 +56,7 @@ func (t *Type) unpack(base unsafe.Pointer, off int64, src []byte, around bool) {
 type mover struct {
 	base, packed unsafe.Pointer
 	unpack       bool
-	around       bool // the caches, when unpacking
+	stream       bool // the caches, when unpacking
 }
 
 // loop moves n packed bytes from off on of children at stride.
@@ -83,16 +83,16 @@ func (m *mover) loop(c *node, stride, at, off, to, n int64) {
 // some moves n bytes of a node from off on.
 func (m *mover) some(c *node, at, off, to, n int64) {
 	switch c.shape {
-	case aBlock:
+	case shapeBlock:
 		m.copy(at+off, to, n)
-	case aLoop:
+	case shapeLoop:
 		m.loop(c.child, c.stride, at, off, to, n)
-	case aBlocks:
+	case shapeBlocks:
 		m.someBlocks(c, at, off, to, n)
-	case aList:
+	case shapeList:
 		_, _, i, r := c.seek(off)
 		for ; n > 0; i, r = i+1, 0 {
-			p := &c.parts[i]
+			p := &c.entries[i]
 			k := min(p.n.size-r, n)
 			if k == p.n.size {
 				m.whole(p.n, at+p.at, to)
@@ -128,7 +128,7 @@ func (m *mover) someBlocks(c *node, at, off, to, n int64) {
 
 // repeat moves count whole nodes.
 func (m *mover) repeat(c *node, count, stride, at, to int64) {
-	if c.shape == aBlock {
+	if c.shape == shapeBlock {
 		m.strided(count, c.size, stride, c.size, at, to)
 		return
 	}
@@ -154,9 +154,9 @@ const (
 // few reports whether a node is few blocks.
 func (n *node) few() bool {
 	switch n.shape {
-	case aLoop:
-		return n.child.shape == aBlock && n.count <= fewBlocks
-	case aBlocks:
+	case shapeLoop:
+		return n.child.shape == shapeBlock && n.count <= fewBlocks
+	case shapeBlocks:
 		return len(n.blocks)-1 <= fewBlocks
 	}
 	return false
@@ -167,7 +167,7 @@ func (n *node) few() bool {
 func (m *mover) across(c *node, count, tile, stride, at, to int64) {
 	for count > 0 {
 		k := min(tile, count)
-		if c.shape == aLoop {
+		if c.shape == shapeLoop {
 			size := c.child.size
 			for i := range c.count {
 				m.strided(k, size, stride, c.size, at+i*c.stride, to+i*size)
@@ -185,15 +185,15 @@ func (m *mover) across(c *node, count, tile, stride, at, to int64) {
 // whole moves a node.
 func (m *mover) whole(c *node, at, to int64) {
 	switch c.shape {
-	case aBlock:
+	case shapeBlock:
 		m.copy(at, to, c.size)
-	case aLoop:
+	case shapeLoop:
 		m.repeat(c.child, c.count, c.stride, at, to)
-	case aBlocks:
+	case shapeBlocks:
 		m.blocks(c.blocks, c.each, at, to)
-	case aList:
-		for i := range c.parts {
-			p := &c.parts[i]
+	case shapeList:
+		for i := range c.entries {
+			p := &c.entries[i]
 			m.whole(p.n, at+p.at, to+p.off)
 		}
 	}
@@ -203,8 +203,8 @@ func (m *mover) whole(c *node, at, to int64) {
 func (m *mover) copy(at, to, n int64) {
 	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
 	switch {
-	case m.around && n >= aroundMin:
-		copyAround(place, packed, n, n, 1, n)
+	case m.stream && n >= streamMin:
+		copyStream(place, packed, n, n, 1, n)
 	case m.unpack:
 		copyBlock(place, packed, n)
 	default:
@@ -217,8 +217,8 @@ func (m *mover) copy(at, to, n int64) {
 func (m *mover) strided(count, size, step, packedStep, at, to int64) {
 	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
 	switch {
-	case m.around && size >= aroundMin:
-		copyAround(place, packed, step, packedStep, count, size)
+	case m.stream && size >= streamMin:
+		copyStream(place, packed, step, packedStep, count, size)
 	case m.unpack:
 		copyStrided(place, packed, step, packedStep, count, size)
 	default:

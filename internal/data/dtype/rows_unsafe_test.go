@@ -17,7 +17,7 @@ var rowLoops = map[string]func(dst, src unsafe.Pointer, dstStep, srcStep, count,
 	"streamRows":  streamRows,
 	"moveLong":    func(d, s unsafe.Pointer, ds, ss, n, size int64) { moveLong(d, s, ds, ss, n, size) },
 	"copyStrided": copyStrided,
-	"copyAround":  copyAround,
+	"copyAround":  copyStream,
 }
 
 // checkRows moves rows between memory at these misalignments. It reports what
@@ -69,7 +69,7 @@ func FuzzRows(f *testing.F) {
 	f.Add(uint8(0), uint8(7), uint8(3), uint8(64), uint8(3), uint16(100))
 	f.Fuzz(func(t *testing.T, dstAt, srcAt, dstGap, srcGap, count uint8, more uint16) {
 		for name := range rowLoops {
-			if err := checkRows(name, int64(dstAt), int64(srcAt), int64(dstGap), int64(srcGap), 1+int64(count%8), aroundMin+int64(more)); err != nil {
+			if err := checkRows(name, int64(dstAt), int64(srcAt), int64(dstGap), int64(srcGap), 1+int64(count%8), streamMin+int64(more)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestUnpackAround(t *testing.T) {
 		for _, piece := range []int{1 + len(src)/50, 16 << 10, len(src)} {
 			clear(got)
 			for off := 0; off < len(src); off += piece {
-				typ.UnpackAround(unsafe.Pointer(&got[0]), int64(off), src[off:min(off+piece, len(src))])
+				typ.UnpackStream(unsafe.Pointer(&got[0]), int64(off), src[off:min(off+piece, len(src))])
 			}
 			if !bytes.Equal(got, want) {
 				t.Errorf("blocks of %d elements in pieces of %d bytes are not where Unpack puts them", block, piece)

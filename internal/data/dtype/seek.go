@@ -45,9 +45,9 @@ func (n *node) span(off, length int64) (lo, hi int64) {
 		return n.lo, n.hi
 	}
 	switch n.shape {
-	case aBlock:
+	case shapeBlock:
 		return off, off + length
-	case aLoop:
+	case shapeLoop:
 		return loopSpan(n.child, n.stride, off, length)
 	}
 	lo, hi = math.MaxInt64, math.MinInt64
@@ -55,8 +55,8 @@ func (n *node) span(off, length int64) (lo, hi int64) {
 		at, size, i, r := n.seek(off)
 		k := min(size-r, end-off)
 		l, h := r, r+k
-		if n.shape == aList {
-			l, h = n.parts[i].n.span(r, k)
+		if n.shape == shapeList {
+			l, h = n.entries[i].n.span(r, k)
 		}
 		lo, hi = min(lo, at+l), max(hi, at+h)
 		off += k
@@ -67,7 +67,7 @@ func (n *node) span(off, length int64) (lo, hi int64) {
 // seek finds the item of a list that holds packed byte off: its place and
 // size, its number, and the byte's offset in it.
 func (n *node) seek(off int64) (at, size int64, i int, r int64) {
-	if n.shape == aBlocks {
+	if n.shape == shapeBlocks {
 		if n.each != 0 {
 			i = int(off / n.each)
 		} else {
@@ -84,15 +84,15 @@ func (n *node) seek(off int64) (at, size int64, i int, r int64) {
 		b := n.blocks[i]
 		return b.at, n.blocks[i+1].off - b.off, i, off - b.off
 	}
-	lo, hi := 0, len(n.parts)
+	lo, hi := 0, len(n.entries)
 	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); n.parts[mid].off <= off {
+		if mid := int(uint(lo+hi) / 2); n.entries[mid].off <= off {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	p := n.parts[lo]
+	p := n.entries[lo]
 	return p.at, p.n.size, lo, off - p.off
 }
 
@@ -106,9 +106,9 @@ func (t *Type) Block(off, n int64) (at, length int64) {
 	case t.layout == nil:
 		return off, n
 	}
-	at, length = t.piece(off)
+	at, length = t.blockAt(off)
 	for length < n {
-		next, more := t.piece(off + length)
+		next, more := t.blockAt(off + length)
 		if next != at+length {
 			return at, length
 		}
@@ -119,25 +119,25 @@ func (t *Type) Block(off, n int64) (at, length int64) {
 
 // piece finds the block that holds packed byte off: the place of that byte,
 // and how many there are from it to the block's end.
-func (t *Type) piece(off int64) (at, length int64) {
+func (t *Type) blockAt(off int64) (at, length int64) {
 	l := t.layout
 	at, n, stride := l.at, l.node, l.extent
-	if n.shape == aBlock && n.size == stride {
+	if n.shape == shapeBlock && n.size == stride {
 		return at + off, math.MaxInt64 - off
 	}
 	for {
 		// Here n is the child of a loop.
 		i := off / n.size
 		at, off = at+i*stride, off-i*n.size
-		for n.shape == aBlocks || n.shape == aList {
+		for n.shape == shapeBlocks || n.shape == shapeList {
 			here, size, i, r := n.seek(off)
 			at, off = at+here, r
-			if n.shape == aBlocks {
+			if n.shape == shapeBlocks {
 				return at + off, size - off
 			}
-			n = n.parts[i].n
+			n = n.entries[i].n
 		}
-		if n.shape == aBlock {
+		if n.shape == shapeBlock {
 			return at + off, n.size - off
 		}
 		stride, n = n.stride, n.child

@@ -273,7 +273,7 @@ func drawArray(r *rapid.T, old both) (*Type, *typemap, error) {
 		mine := func(d int, i int64) bool { return i >= starts[d] && i < starts[d]+subsizes[d] }
 		return t, arrayTwin(sizes, order, mine, old.m), err
 	}
-	g := Grid{sizes, make([]Distribution, n), make([]int64, n), make([]int64, n), order}
+	g := ArrayDistribution{sizes, make([]Distribution, n), make([]int64, n), make([]int64, n), order}
 	size := int64(1)
 	for i, s := range sizes {
 		g.Distribs[i] = Distribution(rapid.IntRange(0, 2).Draw(r, "distribution"))

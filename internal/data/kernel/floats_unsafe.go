@@ -10,10 +10,10 @@ type float interface{ float32 | float64 }
 
 // ones are the bits of the only NaN that comes out of a kernel. Which NaN an
 // instruction gives depends on the machine and on the order of its operands.
-const ones = ^uint64(0)
+const nanBits = ^uint64(0)
 
 func nan[T any]() T {
-	bits := ones
+	bits := nanBits
 	return *(*T)(unsafe.Pointer(&bits))
 }
 

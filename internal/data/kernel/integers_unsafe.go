@@ -68,21 +68,21 @@ func xorLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 
 // Truth values: zero is false, all else is true and comes out as one.
 
-func bothLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
+func logAndLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[T](dst, a, b, n)
 	for i, v := range x {
 		d[i] = min(v, y[i], 1)
 	}
 }
 
-func eitherLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
+func logOrLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[T](dst, a, b, n)
 	for i, v := range x {
 		d[i] = min(v|y[i], 1)
 	}
 }
 
-func oneLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
+func logXorLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[T](dst, a, b, n)
 	for i, v := range x {
 		d[i] = min(v, 1) ^ min(y[i], 1)

@@ -7,13 +7,13 @@ package kernel
 import "unsafe"
 
 // pair is an element of MinLoc and MaxLoc: 16 bytes for every T.
-type pair[T integer | float] struct {
+type valueIndex[T integer | float] struct {
 	value T
 	index int64
 }
 
 func minLoc[T integer | float](dst, a, b unsafe.Pointer, n int64) {
-	d, x, y := operands[pair[T]](dst, a, b, n)
+	d, x, y := operands[valueIndex[T]](dst, a, b, n)
 	for i, p := range x {
 		q := y[i]
 		switch {
@@ -28,7 +28,7 @@ func minLoc[T integer | float](dst, a, b unsafe.Pointer, n int64) {
 }
 
 func maxLoc[T integer | float](dst, a, b unsafe.Pointer, n int64) {
-	d, x, y := operands[pair[T]](dst, a, b, n)
+	d, x, y := operands[valueIndex[T]](dst, a, b, n)
 	for i, p := range x {
 		q := y[i]
 		switch {
@@ -44,15 +44,15 @@ func maxLoc[T integer | float](dst, a, b unsafe.Pointer, n int64) {
 
 // tie is for equal values and for NaNs, which win over all else and tie among
 // themselves: the lowest index of those that win.
-func tie[T integer | float](p, q pair[T], value T) pair[T] {
+func tie[T integer | float](p, q valueIndex[T], value T) valueIndex[T] {
 	if value != value {
 		value = nan[T]()
 	}
 	switch {
 	case p.value != p.value && q.value == q.value:
-		return pair[T]{value, p.index}
+		return valueIndex[T]{value, p.index}
 	case q.value != q.value && p.value == p.value:
-		return pair[T]{value, q.index}
+		return valueIndex[T]{value, q.index}
 	}
-	return pair[T]{value, min(p.index, q.index)}
+	return valueIndex[T]{value, min(p.index, q.index)}
 }

@@ -45,19 +45,19 @@ var loops = table{
 		dtype.Uint8: xorLoop[uint8], dtype.Uint16: xorLoop[uint16], dtype.Uint32: xorLoop[uint32], dtype.Uint64: xorLoop[uint64],
 	},
 	LogAnd: {
-		dtype.Bool: bothLoop[uint8],
-		dtype.Int8: bothLoop[uint8], dtype.Int16: bothLoop[uint16], dtype.Int32: bothLoop[uint32], dtype.Int64: bothLoop[uint64],
-		dtype.Uint8: bothLoop[uint8], dtype.Uint16: bothLoop[uint16], dtype.Uint32: bothLoop[uint32], dtype.Uint64: bothLoop[uint64],
+		dtype.Bool: logAndLoop[uint8],
+		dtype.Int8: logAndLoop[uint8], dtype.Int16: logAndLoop[uint16], dtype.Int32: logAndLoop[uint32], dtype.Int64: logAndLoop[uint64],
+		dtype.Uint8: logAndLoop[uint8], dtype.Uint16: logAndLoop[uint16], dtype.Uint32: logAndLoop[uint32], dtype.Uint64: logAndLoop[uint64],
 	},
 	LogOr: {
-		dtype.Bool: eitherLoop[uint8],
-		dtype.Int8: eitherLoop[uint8], dtype.Int16: eitherLoop[uint16], dtype.Int32: eitherLoop[uint32], dtype.Int64: eitherLoop[uint64],
-		dtype.Uint8: eitherLoop[uint8], dtype.Uint16: eitherLoop[uint16], dtype.Uint32: eitherLoop[uint32], dtype.Uint64: eitherLoop[uint64],
+		dtype.Bool: logOrLoop[uint8],
+		dtype.Int8: logOrLoop[uint8], dtype.Int16: logOrLoop[uint16], dtype.Int32: logOrLoop[uint32], dtype.Int64: logOrLoop[uint64],
+		dtype.Uint8: logOrLoop[uint8], dtype.Uint16: logOrLoop[uint16], dtype.Uint32: logOrLoop[uint32], dtype.Uint64: logOrLoop[uint64],
 	},
 	LogXor: {
-		dtype.Bool: oneLoop[uint8],
-		dtype.Int8: oneLoop[uint8], dtype.Int16: oneLoop[uint16], dtype.Int32: oneLoop[uint32], dtype.Int64: oneLoop[uint64],
-		dtype.Uint8: oneLoop[uint8], dtype.Uint16: oneLoop[uint16], dtype.Uint32: oneLoop[uint32], dtype.Uint64: oneLoop[uint64],
+		dtype.Bool: logXorLoop[uint8],
+		dtype.Int8: logXorLoop[uint8], dtype.Int16: logXorLoop[uint16], dtype.Int32: logXorLoop[uint32], dtype.Int64: logXorLoop[uint64],
+		dtype.Uint8: logXorLoop[uint8], dtype.Uint16: logXorLoop[uint16], dtype.Uint32: logXorLoop[uint32], dtype.Uint64: logXorLoop[uint64],
 	},
 	MinLoc: {
 		dtype.PairInt8: minLoc[int8], dtype.PairInt16: minLoc[int16], dtype.PairInt32: minLoc[int32], dtype.PairInt64: minLoc[int64],

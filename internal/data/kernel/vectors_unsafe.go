@@ -16,7 +16,7 @@ const (
 	vectorBytes = 32
 	// pieceBytes is what one call of assembly does, during which its goroutine
 	// cannot be preempted: some microseconds.
-	pieceBytes = 64 << 10
+	chunkBytes = 64 << 10
 )
 
 // run does n elements by a routine in assembly, or by its twin in Go if they
@@ -27,9 +27,9 @@ func run(routine, twin Func, dst, a, b unsafe.Pointer, n, size int64) {
 		twin(dst, a, b, n)
 		return
 	}
-	for ; bytes >= 2*pieceBytes; bytes -= pieceBytes {
-		routine(dst, a, b, pieceBytes)
-		dst, a, b = unsafe.Add(dst, pieceBytes), unsafe.Add(a, pieceBytes), unsafe.Add(b, pieceBytes)
+	for ; bytes >= 2*chunkBytes; bytes -= chunkBytes {
+		routine(dst, a, b, chunkBytes)
+		dst, a, b = unsafe.Add(dst, chunkBytes), unsafe.Add(a, chunkBytes), unsafe.Add(b, chunkBytes)
 	}
 	routine(dst, a, b, bytes)
 }
@@ -219,13 +219,13 @@ func bitXor[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 }
 
 func logAnd8(dst, a, b unsafe.Pointer, n int64) {
-	run(logAnd8Vec, bothLoop[uint8], dst, a, b, n, 1)
+	run(logAnd8Vec, logAndLoop[uint8], dst, a, b, n, 1)
 }
 
 func logOr8(dst, a, b unsafe.Pointer, n int64) {
-	run(logOr8Vec, eitherLoop[uint8], dst, a, b, n, 1)
+	run(logOr8Vec, logOrLoop[uint8], dst, a, b, n, 1)
 }
 
 func logXor8(dst, a, b unsafe.Pointer, n int64) {
-	run(logXor8Vec, oneLoop[uint8], dst, a, b, n, 1)
+	run(logXor8Vec, logXorLoop[uint8], dst, a, b, n, 1)
 }

@@ -27,7 +27,7 @@ func BenchmarkExpected(b *testing.B) {
 	}{{"exact", 1, 7}, {"anySource", Any, 7}, {"anyBoth", Any, Any}} {
 		b.Run(c.name, func(b *testing.B) {
 			var t table
-			base := NewKey(testContext, wire.PlaneP2P, 0, 0)
+			base := NewKey(testContext, wire.TrafficP2P, 0, 0)
 			var p receive
 			b.ReportAllocs()
 			for b.Loop() {
@@ -45,7 +45,7 @@ func BenchmarkExpectedAmong(b *testing.B) {
 	for _, n := range []int{1, 1000, 100000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var t table
-			base := NewKey(testContext, wire.PlaneP2P, 0, 0)
+			base := NewKey(testContext, wire.TrafficP2P, 0, 0)
 			for i := range n {
 				t.Post(&receive{Key: base.With(1, int32(i+1000))})
 			}
@@ -66,7 +66,7 @@ func BenchmarkExpectedAmong(b *testing.B) {
 func BenchmarkManyTags(b *testing.B) {
 	const n = 1000
 	var t table
-	base := NewKey(testContext, wire.PlaneP2P, 0, 0)
+	base := NewKey(testContext, wire.TrafficP2P, 0, 0)
 	ps := make([]receive, n)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -86,7 +86,7 @@ func BenchmarkManyTags(b *testing.B) {
 // BenchmarkUnexpected lets a message arrive first, into an empty table.
 func BenchmarkUnexpected(b *testing.B) {
 	var t table
-	k := NewKey(testContext, wire.PlaneP2P, 1, 7)
+	k := NewKey(testContext, wire.TrafficP2P, 1, 7)
 	p, a := receive{Key: k}, message{Key: k}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -104,7 +104,7 @@ func BenchmarkUnexpected(b *testing.B) {
 // then takes them with receives of one class.
 func BenchmarkFlood(b *testing.B) {
 	const n = 1_000_000
-	base := NewKey(testContext, wire.PlaneP2P, 0, 0)
+	base := NewKey(testContext, wire.TrafficP2P, 0, 0)
 	as := make([]message, n)
 	for i := range as {
 		as[i].Key = base.With(int32(i%1000), int32(i/1000))

@@ -33,11 +33,11 @@ const (
 )
 
 // Planes must fit in four bits.
-const _ = uint8(15 - wire.NumPlanes)
+const _ = uint8(15 - wire.NumTraffic)
 
 // NewKey builds a key. It panics if source or tag is out of range: whoever
 // takes them from another process or the user has checked them before.
-func NewKey(c wire.ContextID, pl wire.Plane, source, tag int32) Key {
+func NewKey(c wire.ContextID, pl wire.TrafficClass, source, tag int32) Key {
 	return Key{
 		W0: uint64(c.Creator.Job),
 		W1: uint64(c.Creator.Serial)<<32 | uint64(c.Serial),
@@ -70,7 +70,7 @@ func (k Key) Context() wire.ContextID {
 func (k Key) In(c wire.ContextID) bool { return k.Context() == c }
 
 // Plane returns the plane.
-func (k Key) Plane() wire.Plane { return wire.Plane(k.W2 >> planeShift) }
+func (k Key) Plane() wire.TrafficClass { return wire.TrafficClass(k.W2 >> planeShift) }
 
 // Source returns the rank, or Any.
 func (k Key) Source() int32 {
@@ -87,7 +87,7 @@ func (k Key) Tag() int32 { return int32(uint32(k.W2)) }
 // a tag that is not negative. A key whose words came from another process must
 // pass it before Arrive or Keep see it.
 func (k Key) Exact() bool {
-	return k.Plane() < wire.Plane(wire.NumPlanes) && k.W2&sourceMask != sourceMask && int32(uint32(k.W2)) >= 0
+	return k.Plane() < wire.TrafficClass(wire.NumTraffic) && k.W2&sourceMask != sourceMask && int32(uint32(k.W2)) >= 0
 }
 
 // Fits reports whether a message with the exact key m may be received by k.

@@ -143,7 +143,7 @@ func (m *machine) run(f []string) (string, error) {
 
 func parseKey(args []string) (Key, error) {
 	c := testContext
-	var pl wire.Plane
+	var pl wire.TrafficClass
 	var source, tag int32
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
@@ -162,7 +162,7 @@ func parseKey(args []string) (Key, error) {
 		case "ctx":
 			c.Serial = uint32(n)
 		case "plane":
-			pl = wire.Plane(n)
+			pl = wire.TrafficClass(n)
 		default:
 			return Key{}, fmt.Errorf("argument %q", arg)
 		}

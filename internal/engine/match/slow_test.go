@@ -22,7 +22,7 @@ type slowEntry struct {
 // slowKey has a field for each part, so that it does not share Key's packing.
 type slowKey struct {
 	context     wire.ContextID
-	plane       wire.Plane
+	plane       wire.TrafficClass
 	source, tag int32
 }
 
@@ -81,7 +81,7 @@ func (t *slow) withdraw(id int) bool {
 // drop removes the messages of a context, plane by plane.
 func (t *slow) drop(c wire.ContextID) []int {
 	var out []int
-	for pl := range wire.Plane(wire.NumPlanes) {
+	for pl := range wire.TrafficClass(wire.NumTraffic) {
 		for _, e := range t.arrived {
 			if e.context == c && e.plane == pl {
 				out = append(out, e.id)

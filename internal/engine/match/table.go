@@ -379,7 +379,7 @@ func (t *Table[R, U]) Walk(yield func(*Arrived[U]) bool) {
 // a context is freed after its last receive has ended.
 func (t *Table[R, U]) DropContext(creator wire.ProcID, serial uint32) []*Arrived[U] {
 	var dropped []*Arrived[U]
-	for pl := range wire.Plane(wire.NumPlanes) {
+	for pl := range wire.TrafficClass(wire.NumTraffic) {
 		all := NewKey(wire.ContextID{Creator: creator, Serial: serial}, pl, Any, Any)
 		for a := t.Peek(all); a != nil; a = t.Peek(all) {
 			t.Take(a)

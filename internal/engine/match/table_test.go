@@ -11,7 +11,7 @@ import (
 
 func TestKey(t *testing.T) {
 	c := wire.ContextID{Creator: wire.ProcID{Job: 1<<64 - 1, Serial: 1<<32 - 1}, Serial: 1<<32 - 2}
-	for _, pl := range []wire.Plane{0, 1, wire.Plane(wire.NumPlanes - 1)} {
+	for _, pl := range []wire.TrafficClass{0, 1, wire.TrafficClass(wire.NumTraffic - 1)} {
 		for _, source := range []int32{Any, 0, 1, MaxSource} {
 			for _, tag := range []int32{Any, 0, 1, 1<<31 - 1} {
 				k := NewKey(c, pl, source, tag)
@@ -32,7 +32,7 @@ func TestKey(t *testing.T) {
 		}
 	}
 	// Words that another process may send.
-	for _, w2 := range []uint64{1 << 31, 1<<32 - 1, sourceMask, uint64(wire.NumPlanes) << planeShift, 1<<64 - 1} {
+	for _, w2 := range []uint64{1 << 31, 1<<32 - 1, sourceMask, uint64(wire.NumTraffic) << planeShift, 1<<64 - 1} {
 		if (Key{W2: w2}).Exact() {
 			t.Errorf("key word %#x passes as exact", w2)
 		}

@@ -211,7 +211,7 @@ func checkIndex[O any](x *index[O]) (links int, err error) {
 func (w *twins) step(op, a, b byte) error {
 	k := slowKey{
 		context: wire.ContextID{Creator: wire.ProcID{Job: 77, Serial: uint32(a & 1)}, Serial: uint32(a >> 1 & 1)},
-		plane:   wire.Plane(a >> 2 & 1),
+		plane:   wire.TrafficClass(a >> 2 & 1),
 		source:  int32(b & 3),
 		tag:     int32(b >> 2 & 3),
 	}

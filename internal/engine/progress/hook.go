@@ -65,7 +65,7 @@ func (m *Machine) prepareHooks() bool {
 		late = h.PrepareSleep() || late
 	}
 	if late {
-		m.service.again.Reset(wait.SecondLook)
+		m.service.again.Reset(wait.RecheckDelay)
 	}
 	// The process is armed for what it knew: should a transport refuse what a step
 	// sends, it must not sleep.
@@ -110,7 +110,9 @@ type MemoryWait struct {
 }
 
 // NewMemoryWait is one that begins.
-func NewMemoryWait(p *wait.Policy) MemoryWait { return MemoryWait{Backoff: wait.Backoff{Left: p.Spin}} }
+func NewMemoryWait(p *wait.Policy) MemoryWait {
+	return MemoryWait{Backoff: wait.Backoff{SpinsLeft: p.Spin}}
+}
 
 // Pass lets a moment pass before the next look, and polls at times. It returns
 // false if that has been done often enough. It may give the lock away.
@@ -127,11 +129,11 @@ func (m *Machine) Pass(l *MemoryWait) bool {
 		return true
 	}
 	switch {
-	case l.Look():
+	case l.Spin():
 		wait.Pause()
 	case l.MayYield(most):
-		l.Yielded(min(m.Yield(l.Yields), long), min(m.Policy.Spin, yieldSpin))
-		if (l.Yields%8 == 0 || m.service.due.Load()) && !m.closed {
+		l.AddYield(min(m.Yield(l.YieldCost), long), min(m.Policy.Spin, yieldSpin))
+		if (l.YieldCost%8 == 0 || m.service.due.Load()) && !m.closed {
 			m.service.due.Store(false)
 			m.process.Poll(false)
 		}

@@ -37,7 +37,7 @@ func TestTick(t *testing.T) {
 		"an operation that yields": func() {
 			op(func() {
 				tick()
-				for p := (MemoryWait{}); p.Yields < 2 && f.Pass(&p); {
+				for p := (MemoryWait{}); p.YieldCost < 2 && f.Pass(&p); {
 				}
 			})
 		},

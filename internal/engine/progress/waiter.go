@@ -123,7 +123,7 @@ const LongMoves = 1024
 
 // lead polls until w is served, or returns true when the process should sleep.
 func (m *Machine) lead(w *Waiter) (sleepy bool) {
-	fresh := wait.Backoff{Left: m.Policy.Spin}
+	fresh := wait.Backoff{SpinsLeft: m.Policy.Spin}
 	b, moves := fresh, 0
 	for polls := 1; w.Hits < w.Need; polls++ {
 		if polls%64 == 0 && w.call.Ended() {
@@ -134,7 +134,7 @@ func (m *Machine) lead(w *Waiter) (sleepy bool) {
 			m.relax()
 			continue
 		}
-		if m.process.Poll(b.Left > 0 && b.Left < fresh.Left) > 0 {
+		if m.process.Poll(b.SpinsLeft > 0 && b.SpinsLeft < fresh.SpinsLeft) > 0 {
 			b = fresh
 			if moves++; moves == LongMoves {
 				w.call.Note()
@@ -153,10 +153,10 @@ func (m *Machine) lead(w *Waiter) (sleepy bool) {
 			most = 0
 		}
 		switch {
-		case b.Look():
+		case b.Spin():
 			wait.Pause()
 		case b.MayYield(most):
-			b.Yielded(m.Yield(b.Yields), 0)
+			b.AddYield(m.Yield(b.YieldCost), 0)
 		default:
 			if m.Arm() {
 				return true
@@ -164,7 +164,7 @@ func (m *Machine) lead(w *Waiter) (sleepy bool) {
 			if !m.armed {
 				m.Disarm()
 			}
-			b.Yields = 0
+			b.YieldCost = 0
 		}
 	}
 	return false

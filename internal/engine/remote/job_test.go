@@ -30,10 +30,10 @@ func (testControl) Cut(wire.ProcID, string) error  { return nil }
 func (testControl) Ping(wire.ProcID, uint64) error { return nil }
 func (testControl) Pong(wire.ProcID, uint64) error { return nil }
 
-func (testControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
-	return wire.Extent{}, errors.ErrUnsupported
+func (testControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.ArenaRange, error) {
+	return wire.ArenaRange{}, errors.ErrUnsupported
 }
-func (testControl) LeaveCommon(wire.Extent) error { return nil }
+func (testControl) LeaveCommon(wire.ArenaRange) error { return nil }
 
 // testHead is one that passes on who cannot be reached.
 type testHead struct {
@@ -103,7 +103,7 @@ func testDevices(t testing.TB, p faulty.DevicePlan) []*Space {
 	for i := range spaces {
 		self := wire.ProcID{Job: testJob, Serial: uint32(i + 1)}
 		spaces[i] = testProcessOver(t, hub, self, testHead{self: self, spaces: spaces}, func(tr *inproc.Transport, wake func()) transport.Transport {
-			return x.Over(tr, self, wake)
+			return x.Wrap(tr, self, wake)
 		})
 	}
 	return spaces

@@ -114,7 +114,7 @@ func (s *Space) memory(r *Region, n, align int) error {
 		return nil
 	}
 	if n >= askRoom {
-		if most, err := cgroup.Most(int64(n)); err != nil {
+		if most, err := cgroup.MemoryLimit(int64(n)); err != nil {
 			return err
 		} else if int64(n) > most {
 			return fmt.Errorf("%d bytes cannot be allocated: this process can have %d at most", n, most)
@@ -143,7 +143,7 @@ func (s *Space) memory(r *Region, n, align int) error {
 func heapRoom(mem []byte) error {
 	var m segment.Memory
 	defer m.Close()
-	return m.Heap(mem)
+	return m.PopulateHeap(mem)
 }
 
 // giveBack is the end of what memory allocated. used: others may still access

@@ -398,7 +398,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"done before the reply", answer(frameDone, 1, 0), true},
 		{"refusal", refusal(byte(fault.Closed)), true},
 		{"refusal for no reason", refusal(0), false},
-		{"refusal for an unknown reason", refusal(byte(fault.Told)), false},
+		{"refusal for an unknown reason", refusal(byte(fault.Reported)), false},
 		{"short", []byte{frameReply, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0}, false},
 		{"reply of another size", answer(frameReply, 2, 63), false},
 		{"longer reply", answer(frameReply, 2, 65), false},

@@ -64,7 +64,7 @@ type Board struct {
 // Open makes b a rank's view of a board in collmem.Size(size) bytes of memory.
 func (b *Board) Open(mem []byte, rank, size int, w Waker) {
 	at := linePair * (1 + size)
-	stride := collmem.CellStride(size)
+	stride := collmem.FlagStride(size)
 	*b = Board{
 		rank: rank, size: size, room: int64(collmem.Room(size)), waker: w,
 		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:collmem.RingsAt(size)], rings: mem[collmem.RingsAt(size):collmem.Size(size)],
@@ -143,7 +143,7 @@ func (b *Board) body(i place) []byte { return b.cells[i.at+lineBytes:][:b.room] 
 // that to itself: see publish.
 func (b *Board) write(o *operation, to, p []byte) {
 	if b.size == 2 && min(len(to), len(p)) >= pastLeast && b.far(to) {
-		mem.Past(to, p)
+		mem.Stream(to, p)
 		return
 	}
 	if !o.all && len(p) > askedBytes && len(p) <= storedBytes {
@@ -179,7 +179,7 @@ func (b *Board) FetchLine(a *Call, seq uint32) {
 		}
 	}
 	if n <= inlineBytes && (b.size != 2 || n > duplexBytes) {
-		mem.Ask(b.payload(b.cell(b.rank, seq), inlineBytes))
+		mem.Prefetch(b.payload(b.cell(b.rank, seq), inlineBytes))
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *script) call(op collectives.Op, rank, size int, count int64) *Call {
 func (s *script) scribble(b *Board, mem []byte) {
 	switch how := s.next(); {
 	case how < 160:
-		q := s.next() % collmem.CellOwners(b.size)
+		q := s.next() % collmem.FlagOwners(b.size)
 		i := b.cell(q, b.op.seq)
 		switch {
 		case how%8 == 0:

@@ -109,7 +109,7 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 	n := members.Len()
 	b.bytes = collmem.BlockBytes(n, h.ranks, h.sparse)
 	head := viewHead(h.mem[b.at:])
-	ok := h.back(b.at, collmem.BoardBytes(n), populate)
+	ok := h.back(b.at, collmem.AreaBytes(n), populate)
 	b.members = members
 	for p := range dead {
 		h.lost(b, p)
@@ -142,7 +142,7 @@ func (h *Heap) Relays(at, ranks int) []byte {
 	if ranks != 2 || collmem.RelaysAt(h.ranks, h.sparse) == 0 {
 		return nil
 	}
-	return h.mem[at+collmem.BoardBytes(ranks):][:2*collmem.RelayBytes]
+	return h.mem[at+collmem.AreaBytes(ranks):][:2*collmem.RelayBytes]
 }
 
 // LeaveBlock says that a rank does not use the block that begins there.
@@ -281,8 +281,8 @@ func (h *Heap) Giver(at int) wire.ProcID {
 
 // clearCells clears what stands in the lines of words.
 func clearCells(mem []byte, ranks int) {
-	at, stride := linePair*(1+ranks), collmem.CellStride(ranks)
-	for range collmem.CellOwners(ranks) {
+	at, stride := linePair*(1+ranks), collmem.FlagStride(ranks)
+	for range collmem.FlagOwners(ranks) {
 		for range Cells {
 			clear(mem[at:][:lineBytes])
 			at += stride

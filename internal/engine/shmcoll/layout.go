@@ -12,8 +12,8 @@ const (
 
 	// Cells is how many cells of a rank may be unread, resultCells how many of those
 	// that only say where the result of a reduction lies.
-	Cells       = collmem.Cells
-	resultCells = collmem.ResultCells
+	Cells       = collmem.FlagSlots
+	resultCells = collmem.ResultSlots
 	rankCells   = Cells + resultCells
 	places      = rankCells + duplexSlots // where a rank publishes
 	// MaxRanks: beyond, each rank's view of all cells is too much.

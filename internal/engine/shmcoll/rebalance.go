@@ -52,7 +52,7 @@ func (b *Board) Rebalance() {
 		return
 	}
 	here := b.locate()
-	if b.toLeave(here) && s.mover.Even(here, s.ranks) {
+	if b.toLeave(here) && s.mover.Balance(here, s.ranks) {
 		b.locate()
 	}
 }

@@ -246,7 +246,7 @@ func (x *relay) room(b *Board, n int64) (to []byte, next uint32, room bool) {
 func (x *relay) put(b *Board, o *operation, to, p []byte) {
 	// The line of this rank's cell: the other one looks there at each piece.
 	if i := b.cell(b.rank, o.seq); b.far(b.cells[i.at+lineBytes-8:][:8]) {
-		mem.Past(to, p)
+		mem.Stream(to, p)
 	} else {
 		mem.Copy(to, p)
 	}
@@ -311,7 +311,7 @@ func (x *relay) reduce(b *Board, o *operation, mine int, at int64, p []byte) boo
 		o.kernel(address(to), address(low), address(high), n/o.unit)
 	}
 	if past != nil {
-		mem.Past(past, to)
+		mem.Stream(past, to)
 	}
 	if o.to.Bytes() > 0 && x.keeps(b, o, b.rank) {
 		o.to.Unpack(at, to)

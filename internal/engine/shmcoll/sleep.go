@@ -107,7 +107,7 @@ func (b *Board) PrepareSleep() (late bool) {
 	}
 	b.head.sleepers.Add(1)
 	r.asleep.Store(how)
-	return wait.Late
+	return wait.DelayedStores
 }
 
 // EndSleep says that this rank is awake.

@@ -14,7 +14,7 @@ const unknownCache = 1 << 20
 
 // OwnCache is how many bytes the cache holds that a processor, or its core, does not share
 // with others: the second level, as the kernel names it.
-var OwnCache = sync.OnceValue(func() int64 {
+var PrivateCacheBytes = sync.OnceValue(func() int64 {
 	const dir = "/sys/devices/system/cpu/cpu0/cache/index2/"
 	level, _ := os.ReadFile(dir + "level")
 	size, err := os.ReadFile(dir + "size")

@@ -11,7 +11,7 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q: %d, %v, want %d", text, got, ok, want)
 		}
 	}
-	if n := OwnCache(); n < 1<<10 || n > 1<<30 {
+	if n := PrivateCacheBytes(); n < 1<<10 || n > 1<<30 {
 		t.Errorf("a processor's own cache holds %d bytes", n)
 	}
 }

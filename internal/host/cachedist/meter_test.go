@@ -12,13 +12,13 @@ func TestDistanceOfOne(t *testing.T) {
 	}
 	var d Meter
 	far := 0
-	for range 1000 * probeEvery {
+	for range 1000 * probeInterval {
 		if d.Probe(line); d.Far() {
 			far++
 		}
 	}
-	if far > 100*probeEvery {
-		t.Errorf("far in %d of %d", far, 1000*probeEvery)
+	if far > 100*probeInterval {
+		t.Errorf("far in %d of %d", far, 1000*probeInterval)
 	}
 	for i, b := range line {
 		if b != byte(i) {

@@ -34,7 +34,7 @@ func (files) ReadFile(name string) ([]byte, error) {
 	defer unix.Close(fd)
 	text := make([]byte, 0, 4096)
 	for {
-		n, err := again(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
+		n, err := retryEINTR(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
 		if err != nil {
 			return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 		}
@@ -48,7 +48,7 @@ func (files) ReadFile(name string) ([]byte, error) {
 }
 
 func open(name string) (int, error) {
-	fd, err := again(func() (int, error) { return unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	fd, err := retryEINTR(func() (int, error) { return unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -56,7 +56,7 @@ func open(name string) (int, error) {
 }
 
 // again repeats a call that a signal interrupted.
-func again(call func() (int, error)) (int, error) {
+func retryEINTR(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
 		if err != unix.EINTR {
@@ -74,7 +74,7 @@ type kernelFile struct {
 
 // ReadAt implements io.ReaderAt. Less than was asked for is the end.
 func (f *kernelFile) ReadAt(b []byte, off int64) (int, error) {
-	n, err := again(func() (int, error) { return unix.Pread(f.fd, b, off) })
+	n, err := retryEINTR(func() (int, error) { return unix.Pread(f.fd, b, off) })
 	if err != nil {
 		return 0, &fs.PathError{Op: "read", Path: f.name, Err: err}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Most is what n bytes are to be compared with: more than that this process
 // cannot have, whatever the collector frees and the kernel swaps out.
-func Most(n int64) (int64, error) {
+func MemoryLimit(n int64) (int64, error) {
 	var sys unix.Sysinfo_t
 	if err := unix.Sysinfo(&sys); err != nil {
 		return 0, fmt.Errorf("size of memory: %w", err)

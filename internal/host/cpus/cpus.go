@@ -30,14 +30,14 @@ func Read(root fs.FS) Topology {
 	var t Topology
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil {
-		t.All = Members(&set)
+		t.All = FromMask(&set)
 	}
 	t.fill(root)
 	return t
 }
 
 // Members is Mask undone.
-func Members(set *unix.CPUSet) (in Set) {
+func FromMask(set *unix.CPUSet) (in Set) {
 	for c := range 64 * len(set) {
 		if set.IsSet(c) {
 			in = append(in, c)
@@ -106,13 +106,13 @@ func (t *Topology) usable(root fs.FS, file string) Set {
 
 // Spreads reports whether ranks are bound by place only for a start: binding
 // would nail two ranks to one core while another is idle.
-func (t *Topology) Spreads(kind string, n int) bool {
+func (t *Topology) BindsOnlyAtStart(kind string, n int) bool {
 	return kind == "" && n > len(t.Cores) && len(t.Cores) > 1
 }
 
 // Place returns the CPUs of rank i of n, nil for "no binding". kind "" is
 // "core".
-func (t *Topology) Place(kind string, i, n int) Set {
+func (t *Topology) Binding(kind string, i, n int) Set {
 	c := len(t.Cores)
 	switch {
 	case kind == "none" || c == 0:

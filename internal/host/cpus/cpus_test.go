@@ -45,7 +45,7 @@ func TestPlace(t *testing.T) {
 	} {
 		var got []string
 		for i := range c.n {
-			got = append(got, c.t.Place(c.kind, i, c.n).String())
+			got = append(got, c.t.Binding(c.kind, i, c.n).String())
 		}
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %s", c.name, got, c.want)

@@ -40,16 +40,16 @@ func (m *Marks) Mark(from, to int64) {
 }
 
 // Arm begins a version.
-func (m *Marks) Arm() Watch { return &marked{m, m.version.Add(1)} }
+func (m *Marks) Arm() Watch { return &markedVersion{m, m.version.Add(1)} }
 
 // marked is a version that was begun.
-type marked struct {
+type markedVersion struct {
 	m     *Marks
 	since uint32
 }
 
 // Written implements Watch.
-func (w *marked) Written() (*Set, error) {
+func (w *markedVersion) Written() (*Set, error) {
 	s := newSet(w.m.bytes, 0)
 	for c := range w.m.chunks {
 		if w.m.chunks[c].Load() >= w.since {
@@ -60,7 +60,7 @@ func (w *marked) Written() (*Set, error) {
 }
 
 // Disarm implements Watch.
-func (w *marked) Disarm() error { return nil }
+func (w *markedVersion) Disarm() error { return nil }
 
 // Watch is a memory from when it was armed.
 type Watch interface {

@@ -24,7 +24,7 @@ type Tracker struct {
 	uffd, pagemap int
 
 	mu    sync.Mutex
-	armed map[*armed]bool
+	armed map[*tracked]bool
 }
 
 // Numbers of linux/userfaultfd.h and linux/fs.h.
@@ -64,13 +64,13 @@ func Open() (*Tracker, error) {
 	if errno != 0 {
 		return nil, fmt.Errorf("userfaultfd: %w", errno)
 	}
-	t := &Tracker{uffd: int(fd), pagemap: -1, armed: map[*armed]bool{}}
+	t := &Tracker{uffd: int(fd), pagemap: -1, armed: map[*tracked]bool{}}
 	api := struct{ api, features, ioctls uint64 }{uffdAPI, featureAsync | featureUnpopulated, 0}
 	err := ioctl(t.uffd, ioAPI, unsafe.Pointer(&api))
 	if err != nil {
 		err = fmt.Errorf("userfaultfd without asynchronous write-protection: %w", err)
 	} else if t.pagemap, err = unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-		err = t.try()
+		err = t.selfTest()
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -79,7 +79,7 @@ func Open() (*Tracker, error) {
 }
 
 // try finds a write to a page.
-func (t *Tracker) try() error {
+func (t *Tracker) selfTest() error {
 	mem, err := unix.Mmap(-1, 0, 2*ChunkBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *Tracker) Close() error {
 
 // armed is a memory whose whole pages are protected. Parts of pages at its ends are other
 // memory's, too, and count as written.
-type armed struct {
+type tracked struct {
 	t            *Tracker
 	mem          []byte // held: Go gives no page of it back
 	start, limit uintptr
@@ -135,7 +135,7 @@ var errSmall = errors.New("it has no whole page")
 // are seen, but not one whose pages the kernel has looked up before Arm.
 func (t *Tracker) Arm(mem []byte) (Watch, error) {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	a := &armed{t: t, mem: mem, start: (first + ChunkBytes - 1) &^ (ChunkBytes - 1), limit: (first + uintptr(len(mem))) &^ (ChunkBytes - 1)}
+	a := &tracked{t: t, mem: mem, start: (first + ChunkBytes - 1) &^ (ChunkBytes - 1), limit: (first + uintptr(len(mem))) &^ (ChunkBytes - 1)}
 	if a.start >= a.limit {
 		return nil, errSmall
 	}
@@ -173,7 +173,7 @@ func (t *Tracker) Arm(mem []byte) (Watch, error) {
 }
 
 // Disarm implements Watch.
-func (a *armed) Disarm() error {
+func (a *tracked) Disarm() error {
 	a.t.mu.Lock()
 	defer a.t.mu.Unlock()
 	if !a.t.armed[a] {
@@ -183,7 +183,7 @@ func (a *armed) Disarm() error {
 	return a.end() // before another Arm of the same memory
 }
 
-func (a *armed) end() error {
+func (a *tracked) end() error {
 	r := struct{ start, len uint64 }{uint64(a.start), uint64(a.limit - a.start)}
 	err := ioctl(a.t.uffd, ioUnregister, unsafe.Pointer(&r))
 	runtime.KeepAlive(a.mem)
@@ -191,17 +191,17 @@ func (a *armed) end() error {
 }
 
 // scanned is a run of pages.
-type scanned struct{ start, end, categories uint64 }
+type pageRun struct{ start, end, categories uint64 }
 
 const scanRuns = 1024 // at once
 
 // Written implements Watch.
-func (a *armed) Written() (*Set, error) {
+func (a *tracked) Written() (*Set, error) {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(a.mem)))
 	s := newSet(int64(len(a.mem)), int64(first%ChunkBytes))
 	s.Add(0, int64(a.start-first))
 	s.Add(int64(a.limit-first), int64(len(a.mem)))
-	runs := make([]scanned, scanRuns)
+	runs := make([]pageRun, scanRuns)
 	var pinned runtime.Pinner
 	pinned.Pin(unsafe.SliceData(runs))
 	defer pinned.Unpin()

@@ -24,21 +24,21 @@ const (
 	// about the next: it has to be saved in as many bytes as were moved before.
 	// Time is the clock's: whoever copies from or to this process, or maps
 	// anything, waits for the kernel meanwhile.
-	enough = 16 << 20
+	collapseAfter = 16 << 20
 	// plenty of bytes are worth any page.
-	plenty = 128 << 20
+	alwaysWorth = 128 << 20
 	// saved by each small page of a huge one that is copied.
-	saved = 210 * time.Nanosecond
+	savedPerPage = 210 * time.Nanosecond
 	// again: Go's scavenger splits a page when it gives back free memory in it,
 	// so a heavily used one is asked for again after so many bytes. In one that
 	// a buffer fills there is nothing free as long as the buffer lives.
-	again      = 256 << 20
-	againWhole = 4 << 30
+	repeatAfter      = 256 << 20
+	repeatWholeAfter = 4 << 30
 
 	// slow is a call after which there is no other. The kernel first has a thread
 	// of its own run on every processor: 50 ms where these compute, and 600 were
 	// seen.
-	slow = 20 * time.Millisecond
+	slowCall = 20 * time.Millisecond
 
 	// maxShared bounds the pages that hold other memory than the buffers: the
 	// process may grow by what of them was never touched.
@@ -50,19 +50,19 @@ const (
 // Pages counts how the memory of one process is used. Use is for one goroutine
 // at a time; the kernel is asked in the background. The zero value is ready.
 type Pages struct {
-	off            bool            // for good
-	slow           atomic.Bool     // likewise
-	oversubscribed atomic.Bool     // see Oversubscribed
-	asked          bool            // whether the administrator allows it
-	known          map[uintptr]use // by address >> pageBits
+	off            bool                // for good
+	slow           atomic.Bool         // likewise
+	oversubscribed atomic.Bool         // see Oversubscribed
+	asked          bool                // whether the administrator allows it
+	known          map[uintptr]pageUse // by address >> pageBits
 	shared         int
 
-	worth atomic.Int64 // bytes that save what the last huge pages cost; 0: unknown
-	busy  atomic.Bool  // the kernel is being asked, for page
-	page  uintptr
-	late  atomic.Uintptr // 1 + a page for which the kernel was not asked, as others computed; 0: none
-	run   func()         // work, made once
-	done  sync.WaitGroup
+	worth     atomic.Int64 // bytes that save what the last huge pages cost; 0: unknown
+	busy      atomic.Bool  // the kernel is being asked, for page
+	page      uintptr
+	postponed atomic.Uintptr // 1 + a page for which the kernel was not asked, as others computed; 0: none
+	run       func()         // work, made once
+	done      sync.WaitGroup
 
 	// What tests replace; nil is the system's.
 	call func(addr, n uintptr) (time.Duration, error) // collapse
@@ -90,10 +90,10 @@ func (p *Pages) Use(b []byte) {
 			return
 		}
 	}
-	if p.late.Load() != 0 {
-		p.postpone(p.late.Swap(0) - 1)
+	if p.postponed.Load() != 0 {
+		p.postpone(p.postponed.Swap(0) - 1)
 	}
-	worth := min(max(enough, p.worth.Load()), plenty)
+	worth := min(max(collapseAfter, p.worth.Load()), alwaysWorth)
 	from := addrOf(b)
 	to := from + min(uintptr(len(b)), maxKnown<<pageBits)
 	for n := from >> pageBits; n <= (to-1)>>pageBits; n++ {
@@ -104,7 +104,7 @@ func (p *Pages) Use(b []byte) {
 				clear(p.known)
 			}
 			if p.known == nil {
-				p.known = make(map[uintptr]use)
+				p.known = make(map[uintptr]pageUse)
 			}
 		}
 		u.moved += int64(hi - lo)
@@ -112,23 +112,23 @@ func (p *Pages) Use(b []byte) {
 		limit := worth
 		switch {
 		case u.asked && whole:
-			limit = max(worth, againWhole)
+			limit = max(worth, repeatWholeAfter)
 		case u.asked:
-			limit = max(worth, again)
+			limit = max(worth, repeatAfter)
 		}
-		if u.moved >= limit && (whole || u.asked || p.shared < maxShared) && p.ask(n) {
+		if u.moved >= limit && (whole || u.asked || p.shared < maxShared) && p.request(n) {
 			part := u.part || !whole && !u.asked
 			if part && !u.part {
 				p.shared++
 			}
-			u = use{asked: true, part: part}
+			u = pageUse{asked: true, part: part}
 		}
 		p.known[n] = u
 	}
 }
 
 // use of one page.
-type use struct {
+type pageUse struct {
 	moved int64 // bytes since the kernel was asked
 	asked bool  // ever
 	part  bool  // it counts as one that holds other memory
@@ -144,12 +144,12 @@ func (p *Pages) postpone(n uintptr) {
 	if u.part {
 		p.shared--
 	}
-	p.known[n] = use{moved: u.moved - plenty}
+	p.known[n] = pageUse{moved: u.moved - alwaysWorth}
 }
 
 // ask has a goroutine talk to the kernel about a page; false: it is still
 // talking about another, or that was the last.
-func (p *Pages) ask(n uintptr) bool {
+func (p *Pages) request(n uintptr) bool {
 	if !p.busy.CompareAndSwap(false, true) {
 		return false
 	}
@@ -177,15 +177,15 @@ func (p *Pages) work() {
 		call, idle = collapse, processorsIdle
 	}
 	if !idle() {
-		p.late.Store(p.page + 1)
+		p.postponed.Store(p.page + 1)
 		return
 	}
 	took, err := call(p.page<<pageBits, pageSize)
-	if took >= slow {
+	if took >= slowCall {
 		p.slow.Store(true)
 	}
 	if err == nil {
-		worth := int64(took / saved * smallPage)
+		worth := int64(took / savedPerPage * smallPage)
 		if last := p.worth.Load(); last != 0 {
 			worth = (worth + last) / 2
 		}

@@ -76,7 +76,7 @@ func TestUsedMemoryBecomesHuge(t *testing.T) {
 	b := mapped(t, 6*pageSize)
 	p := quiet()
 	before := hugeBytes(t)
-	for range enough/pageSize - 1 {
+	for range collapseAfter/pageSize - 1 {
 		p.Use(b)
 	}
 	p.done.Wait()
@@ -105,8 +105,8 @@ func TestCostlyPagesAreRare(t *testing.T) {
 	b := mapped(t, 3*pageSize)
 	b = b[pageSize-addrOf(b)%pageSize:][:pageSize]
 	p := quiet()
-	p.worth.Store(4 * enough)
-	for range 4*enough/pageSize - 1 {
+	p.worth.Store(4 * collapseAfter)
+	for range 4*collapseAfter/pageSize - 1 {
 		p.Use(b)
 	}
 	if p.busy.Load() {
@@ -114,7 +114,7 @@ func TestCostlyPagesAreRare(t *testing.T) {
 	}
 	p.Use(b)
 	p.done.Wait()
-	if w := p.worth.Load(); w == 4*enough || w <= 0 {
+	if w := p.worth.Load(); w == 4*collapseAfter || w <= 0 {
 		t.Errorf("%d bytes are worth a page after one was made", w)
 	}
 	p.Close()
@@ -133,7 +133,7 @@ func TestSlowCallIsTheLast(t *testing.T) {
 	use := func(want int, when string) {
 		t.Helper()
 		calls = 0
-		for range plenty/pageSize + 1 {
+		for range alwaysWorth/pageSize + 1 {
 			p.Use(b)
 			p.done.Wait()
 		}
@@ -149,7 +149,7 @@ func TestSlowCallIsTheLast(t *testing.T) {
 	p.Oversubscribed(true)
 	use(0, "more processes than processors")
 	p.Oversubscribed(false)
-	took = slow
+	took = slowCall
 	use(1, "a slow call")
 	if calls != 1 {
 		t.Errorf("%d calls after a slow one", calls-1)
@@ -170,7 +170,7 @@ func TestPostponed(t *testing.T) {
 		call:  func(uintptr, uintptr) (time.Duration, error) { calls++; return time.Millisecond, nil },
 	}
 	use := func() {
-		for range 2 * (plenty + enough) / pageSize {
+		for range 2 * (alwaysWorth + collapseAfter) / pageSize {
 			p.Use(b[1 : len(b)-1])
 			p.done.Wait()
 		}
@@ -213,7 +213,7 @@ func TestSharedPagesAreFew(t *testing.T) {
 		t.Skip("transparent huge pages are off on this machine")
 	}
 	b := mapped(t, 2*maxShared*pageSize)
-	for range enough / 4096 {
+	for range collapseAfter / 4096 {
 		for i := range 2 * maxShared {
 			p.Use(b[i*pageSize+8192:][:4096])
 		}

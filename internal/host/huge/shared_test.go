@@ -12,7 +12,7 @@ func TestShared(t *testing.T) {
 	const madvise, never = "always [madvise] never\n", "always within_size advise [never] deny force\n"
 	for _, c := range []struct {
 		enabled, shmem string
-		want           Way
+		want           Mode
 	}{
 		{madvise, never, Collapsed},
 		{"[always] madvise never\n", never, Collapsed},
@@ -25,7 +25,7 @@ func TestShared(t *testing.T) {
 		{madvise, "", Never},
 		{"", never, Never},
 	} {
-		if got := shared(c.enabled, c.shmem); got != c.want {
+		if got := sharedMode(c.enabled, c.shmem); got != c.want {
 			t.Errorf("enabled %q, shmem_enabled %q: way %d, want %d", c.enabled, c.shmem, got, c.want)
 		}
 	}

@@ -16,27 +16,27 @@ import (
 const PageBytes = pageSize
 
 // Way is how memory of a file that has no name (memfd) comes in huge pages.
-type Way int
+type Mode int
 
 const (
-	Never     Way = iota // the administrator has turned them off
-	Advised              // as the kernel makes it, after Advise
-	Collapsed            // by Collapse alone
+	Never     Mode = iota // the administrator has turned them off
+	Advised               // as the kernel makes it, after Advise
+	Collapsed             // by Collapse alone
 )
 
 // Shared is the way of this system.
-func Shared() Way {
+func SharedMode() Mode {
 	read := func(name string) string {
 		text, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/" + name)
 		return string(text)
 	}
-	return shared(read("enabled"), read("shmem_enabled"))
+	return sharedMode(read("enabled"), read("shmem_enabled"))
 }
 
 // shared is the way by the settings for memory of processes and for files in memory. What
 // cannot be read is never. shmem_enabled says [never] where nobody has set it: none come by
 // themselves, and who asks for a page gets it.
-func shared(enabled, shmem string) Way {
+func sharedMode(enabled, shmem string) Mode {
 	switch {
 	case enabled == "" || strings.Contains(enabled, "[never]"):
 		return Never

@@ -6,7 +6,7 @@ package mem
 
 // stream copies len(dst) bytes, whole lines, to lines.
 func stream(dst, src []byte) {
-	if ask(); machine.wide {
+	if detect(); machine.wide {
 		streamWide(dst, src)
 	} else {
 		streamPlain(dst, src)

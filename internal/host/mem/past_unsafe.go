@@ -10,7 +10,7 @@ const lineBytes = 64
 // Past is Copy past the cache: the lines of dst, which another processor may have, are not
 // fetched for it, nor kept. What is stored after it is seen by others after what it has
 // copied. dst and src may not overlap, but are nothing to copy if they are the same.
-func Past(dst, src []byte) int {
+func Stream(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
 		return n
@@ -23,34 +23,34 @@ func Past(dst, src []byte) int {
 	// Lines of which only a part is written are written in the cache.
 	copy(dst[:head], src)
 	copy(dst[head+body:n], src[head+body:n])
-	streamPieces(dst[head:head+body], src[head:])
+	streamChunks(dst[head:head+body], src[head:])
 	fence()
 	return n
 }
 
 // PastLines is Past of the whole of src to memory that begins with a line: what stands
 // behind src in its last line is lost, so that this need not be fetched either.
-func PastLines(dst, src []byte) int {
+func StreamLines(dst, src []byte) int {
 	n := len(src)
 	body := n / lineBytes * lineBytes
 	if toLine(dst) != 0 || len(dst) < body+lineBytes || unsafe.SliceData(dst) == unsafe.SliceData(src) {
-		return Past(dst, src)
+		return Stream(dst, src)
 	}
 	if body < n {
 		var last [lineBytes]byte
 		copy(last[:], src[body:])
 		stream(dst[body:body+lineBytes], last[:])
 	}
-	streamPieces(dst[:body], src)
+	streamChunks(dst[:body], src)
 	fence()
 	return n
 }
 
 // streamPieces streams lines in pieces: nothing else of the process goes on in the midst of
 // one that must stop.
-func streamPieces(dst, src []byte) {
-	for at := 0; at < len(dst); at += piece {
-		next := min(at+piece, len(dst))
+func streamChunks(dst, src []byte) {
+	for at := 0; at < len(dst); at += chunkBytes {
+		next := min(at+chunkBytes, len(dst))
 		stream(dst[at:next], src[at:next])
 	}
 }

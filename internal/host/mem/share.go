@@ -8,13 +8,13 @@ const (
 	putMin  = 512
 	takeMin = 2 << 10
 	// pastMin is from where on writing past the cache pays wherever the processors are. docs/results/shm.md has the figures.
-	pastMin = 8 << 10
+	streamMin = 8 << 10
 )
 
 // Put is Copy to memory that another processor has read last, and is to read next.
 func Put(dst, src []byte) int {
-	if min(len(dst), len(src)) >= pastMin {
-		return Past(dst, src)
+	if min(len(dst), len(src)) >= streamMin {
+		return Stream(dst, src)
 	}
 	return PutNear(dst, src)
 }
@@ -22,20 +22,20 @@ func Put(dst, src []byte) int {
 // PutNear is Put between processors that share a cache, where the same memory goes to and
 // fro: its lines are asked for together, before the first is written.
 func PutNear(dst, src []byte) int {
-	if n := min(len(dst), len(src)); n >= putMin && n <= piece {
-		own(dst[:n])
+	if n := min(len(dst), len(src)); n >= putMin && n <= chunkBytes {
+		prefetchWrite(dst[:n])
 	}
 	return Copy(dst, src)
 }
 
 // Ask asks for the lines of p, which are to be written soon and which another
 // processor has read last. It does not wait for them.
-func Ask(p []byte) { own(p) }
+func Prefetch(p []byte) { prefetchWrite(p) }
 
 // Take is Copy from memory that another processor has written last.
 func Take(dst, src []byte) int {
-	if n := min(len(dst), len(src)); n >= takeMin && n <= piece && stringsFast() {
-		move(dst[:n], src[:n])
+	if n := min(len(dst), len(src)); n >= takeMin && n <= chunkBytes && stringsFast() {
+		moveString(dst[:n], src[:n])
 		return n
 	}
 	return Copy(dst, src)

@@ -13,12 +13,14 @@ var machine struct {
 	strings, wide bool
 }
 
-func ask() { machine.once.Do(func() { machine.strings, machine.wide = hasFastStrings(), hasWide() }) }
+func detect() {
+	machine.once.Do(func() { machine.strings, machine.wide = hasFastStrings(), hasWide() })
+}
 
 // stringsFast reports whether move is the fastest way to read lines that another
 // processor owns: with it more of them are under way at a time than with loads.
 func stringsFast() bool {
-	ask()
+	detect()
 	return machine.strings
 }
 
@@ -28,9 +30,9 @@ func hasFastStrings() bool
 // own asks for the lines of p, to be written.
 //
 //go:noescape
-func own(p []byte)
+func prefetchWrite(p []byte)
 
 // move copies len(dst) bytes.
 //
 //go:noescape
-func move(dst, src []byte)
+func moveString(dst, src []byte)

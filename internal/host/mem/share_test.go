@@ -12,12 +12,12 @@ import (
 // in lines and around the lengths where they change their way.
 func TestPutAndTake(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	src := make([]byte, 2*piece)
+	src := make([]byte, 2*chunkBytes)
 	for i := range src {
 		src[i] = byte(rnd.Uint32())
 	}
-	lengths := []int{pastMin - 1, pastMin, pastMin + 1, pastMin + lineBytes - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
-	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "PutNear": PutNear, "Take": Take, "Past": Past} {
+	lengths := []int{streamMin - 1, streamMin, streamMin + 1, streamMin + lineBytes - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, chunkBytes, chunkBytes + 1}
+	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "PutNear": PutNear, "Take": Take, "Past": Stream} {
 		for _, n := range lengths {
 			for range 20 {
 				at, from, more := rnd.IntN(130), rnd.IntN(130), rnd.IntN(3)
@@ -50,7 +50,7 @@ func FuzzPast(f *testing.F) {
 			}
 		}
 		got := bytes.Repeat([]byte{0xa5}, at+n+1)
-		if k := Past(got[at:at+n], src[from:]); k != n || !bytes.Equal(got[at:at+n], src[from:]) || got[at+n] != 0xa5 || at > 0 && got[at-1] != 0xa5 {
+		if k := Stream(got[at:at+n], src[from:]); k != n || !bytes.Equal(got[at:at+n], src[from:]) || got[at+n] != 0xa5 || at > 0 && got[at-1] != 0xa5 {
 			t.Fatalf("%d bytes from %d to %d", n, from, at)
 		}
 		streams(t, src[from:])
@@ -63,10 +63,10 @@ func FuzzPast(f *testing.F) {
 		for i := range lines {
 			lines[i] = 0xa5
 		}
-		if k := PastLines(lines, src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) || !bytes.Equal(lines[end:], bytes.Repeat([]byte{0xa5}, lineBytes)) {
+		if k := StreamLines(lines, src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) || !bytes.Equal(lines[end:], bytes.Repeat([]byte{0xa5}, lineBytes)) {
 			t.Fatalf("%d bytes from %d to lines", n, from)
 		}
-		if k := PastLines(lines[:n], src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) {
+		if k := StreamLines(lines[:n], src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) {
 			t.Fatalf("%d bytes from %d to no more lines", n, from)
 		}
 	})
@@ -82,8 +82,8 @@ func FuzzMove(f *testing.F) {
 			n = len(src) - at
 		}
 		got := make([]byte, n+2)
-		Ask(got[1 : n+1])
-		if move(got[1:n+1], src[at:at+n]); !bytes.Equal(got[1:n+1], src[at:at+n]) || got[0] != 0 || got[n+1] != 0 {
+		Prefetch(got[1 : n+1])
+		if moveString(got[1:n+1], src[at:at+n]); !bytes.Equal(got[1:n+1], src[at:at+n]) || got[0] != 0 || got[n+1] != 0 {
 			t.Fatalf("%d bytes at %d: %x", n, at, got)
 		}
 	})

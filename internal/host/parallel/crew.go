@@ -11,19 +11,19 @@ import (
 )
 
 // Crew is who works together. The zero Crew is the caller alone.
-type Crew struct {
+type Workers struct {
 	// Hands is how many threads work, the caller one of them; below 2: it alone.
-	Hands int
+	Threads int
 	// Roams: helpers that find no room on the processors to which this process is bound go
 	// to others on which its launcher, the parent process, may run. Threads of the program
 	// stay where they are.
-	Roams bool
+	Migrate bool
 }
 
 // Each calls do for 0 to n-1, by whichever hand is free, and returns when all calls are over.
 // After an error no further one begins; it is that of the lowest number that has failed.
-func (c Crew) Each(n int, do func(i int) error) error {
-	hands := min(c.Hands, n)
+func (c Workers) Each(n int, do func(i int) error) error {
+	hands := min(c.Threads, n)
 	if hands < 2 {
 		for i := range n {
 			if err := do(i); err != nil {
@@ -54,13 +54,13 @@ func (c Crew) Each(n int, do func(i int) error) error {
 		}
 	}
 	var out away
-	if c.Roams {
+	if c.Migrate {
 		out = elsewhere()
 	}
 	var helpers sync.WaitGroup
 	for i := 1; i < hands; i++ {
 		helpers.Go(func() {
-			if c.Roams && i >= out.room {
+			if c.Migrate && i >= out.room {
 				// Its thread ends with the goroutine, if that does not unlock it.
 				runtime.LockOSThread()
 				defer out.move()()

@@ -11,7 +11,7 @@ import (
 
 // TestEach: every number is worked at once, whoever does it.
 func TestEach(t *testing.T) {
-	for _, c := range []Crew{{}, {Hands: 1}, {Hands: 2}, {Hands: 5}, {Hands: 3, Roams: true}} {
+	for _, c := range []Workers{{}, {Threads: 1}, {Threads: 2}, {Threads: 5}, {Threads: 3, Migrate: true}} {
 		for _, n := range []int{0, 1, 2, 3, 100} {
 			calls := make([]atomic.Int32, n)
 			if err := c.Each(n, func(i int) error { calls[i].Add(1); return nil }); err != nil {
@@ -28,7 +28,7 @@ func TestEach(t *testing.T) {
 
 // TestEachFails: after an error nothing begins, and nothing is under way.
 func TestEachFails(t *testing.T) {
-	for _, c := range []Crew{{}, {Hands: 4}} {
+	for _, c := range []Workers{{}, {Threads: 4}} {
 		var calls, open atomic.Int32
 		err := c.Each(1000, func(i int) error {
 			open.Add(1)
@@ -39,10 +39,10 @@ func TestEachFails(t *testing.T) {
 			}
 			return nil
 		})
-		if err == nil || err.Error() != "number 3" && c.Hands < 2 {
+		if err == nil || err.Error() != "number 3" && c.Threads < 2 {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if open.Load() != 0 || calls.Load() > 3+int32(max(1, c.Hands)) {
+		if open.Load() != 0 || calls.Load() > 3+int32(max(1, c.Threads)) {
 			t.Errorf("%+v: %d calls, %d are not over", c, calls.Load(), open.Load())
 		}
 	}
@@ -51,7 +51,7 @@ func TestEachFails(t *testing.T) {
 // TestEachMeets: hands work at the same time.
 func TestEachMeets(t *testing.T) {
 	met := make(chan struct{})
-	err := Crew{Hands: 2}.Each(2, func(i int) error {
+	err := Workers{Threads: 2}.Each(2, func(i int) error {
 		if i == 0 {
 			close(met)
 		}
@@ -61,7 +61,7 @@ func TestEachMeets(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if err := (Crew{Hands: 2}).Each(2, func(int) error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if err := (Workers{Threads: 2}).Each(2, func(int) error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }

@@ -52,7 +52,7 @@ func bound(t *testing.T) {
 		var both sync.WaitGroup
 		both.Add(2)
 		at := make([]unix.CPUSet, 2)
-		err := Crew{Hands: 2, Roams: roams}.Each(2, func(i int) error {
+		err := Workers{Threads: 2, Migrate: roams}.Each(2, func(i int) error {
 			both.Done()
 			both.Wait() // else one does it all
 			return unix.SchedGetaffinity(0, &at[i])

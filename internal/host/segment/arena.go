@@ -21,7 +21,7 @@ func CreateArena(most int64) (fd int, n int64, err error) {
 		return -1, 0, err
 	}
 	page := int64(os.Getpagesize())
-	n = wholePages(most)
+	n = roundToPages(most)
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err == nil && l.Cur < uint64(n) {
 		n = int64(l.Cur) &^ (page - 1)
@@ -66,7 +66,7 @@ func MapArena(fd int, n int64) ([]byte, error) {
 }
 
 // wholePages rounds up.
-func wholePages[T int | int64](n T) T {
+func roundToPages[T int | int64](n T) T {
 	page := T(os.Getpagesize())
 	return (n + page - 1) &^ (page - 1)
 }

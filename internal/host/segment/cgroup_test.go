@@ -76,24 +76,24 @@ func TestTightCgroupHeap(t *testing.T) {
 	var mem Memory
 	defer mem.Close()
 	var nm *NoMemoryError
-	if err := mem.Heap(make([]byte, 2*limit)); !errors.As(err, &nm) || nm.Limit != "memory cgroup" || nm.Need < 2*limit {
+	if err := mem.PopulateHeap(make([]byte, 2*limit)); !errors.As(err, &nm) || nm.Limit != "memory cgroup" || nm.Need < 2*limit {
 		t.Errorf("twice what there is: %v", err)
 	}
 	there := make([]byte, 24<<20)
-	if err := mem.Heap(there[5:]); err != nil {
+	if err := mem.PopulateHeap(there[5:]); err != nil {
 		t.Errorf("a third of what there is: %v", err)
 	}
 	left, _ := mem.groups.Headroom(limit)
 	if left > limit-int64(len(there))*9/10 {
 		t.Errorf("%d bytes are left of %d, besides %d", left, limit, len(there))
 	}
-	if err := mem.Heap(there); err != nil {
+	if err := mem.PopulateHeap(there); err != nil {
 		t.Errorf("what is there: %v", err)
 	}
 	if now, _ := mem.groups.Headroom(limit); now < left-4<<20 {
 		t.Errorf("what is there took %d bytes", left-now)
 	}
-	if err := mem.Heap(there[:10]); err != nil {
+	if err := mem.PopulateHeap(there[:10]); err != nil {
 		t.Error(err)
 	}
 }
@@ -160,7 +160,7 @@ func inCgroup(t *testing.T, limit int64, n int) string {
 func tight(t *testing.T, limitFile string, limit int64) {
 	var mem Memory
 	defer mem.Close()
-	if _, err := mem.look(1<<20, ReserveStep, margin(1<<20)); err != nil {
+	if _, err := mem.checkFree(1<<20, ReserveStep, margin(1<<20)); err != nil {
 		t.Error(err) // not yet inside
 	}
 	os.Stdin.Read(make([]byte, 1)) // until the parent has moved us

@@ -31,7 +31,7 @@ const (
 )
 
 // extent is bytes of a file, from lo on, before hi.
-type extent struct{ lo, hi int64 }
+type hole struct{ lo, hi int64 }
 
 // Fill makes sure that [lo, hi) of an arena can be touched, and fills this process's page
 // tables for it: whole pages of the file fd, all of which mem maps. Others may have touched
@@ -44,11 +44,11 @@ func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error)
 		all += h.hi - h.lo
 	}
 	if all > 0 {
-		if _, err := m.look(all, ReserveStep, margin(all)); err != nil {
+		if _, err := m.checkFree(all, ReserveStep, margin(all)); err != nil {
 			return 0, err // before any of it is taken
 		}
 	}
-	for _, h := range append(missing, extent{hi, hi}) {
+	for _, h := range append(missing, hole{hi, hi}) {
 		if err := populate(mem[lo:h.lo], unix.MADV_POPULATE_READ); err != nil { // a quarter of the time, and may be written as well
 			return taken, err
 		}
@@ -63,7 +63,7 @@ func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error)
 // holes are where a file that mem maps has no pages between lo and hi. A look at its size
 // says whether it has any; where they are is asked of each page, as SEEK_HOLE looks beyond
 // hi, and one process at a time.
-func holes(fd int, mem []byte, lo, hi int64) (list []extent) {
+func holes(fd int, mem []byte, lo, hi int64) (list []hole) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err == nil && st.Blocks*512 >= st.Size {
 		return nil
@@ -74,7 +74,7 @@ func holes(fd int, mem []byte, lo, hi int64) (list []extent) {
 			if n := len(list); x&1 == 0 && n > 0 && list[n-1].hi == at {
 				list[n-1].hi += int64(page)
 			} else if x&1 == 0 {
-				list = append(list, extent{at, at + int64(page)})
+				list = append(list, hole{at, at + int64(page)})
 			}
 			at += int64(page)
 		}
@@ -84,11 +84,11 @@ func holes(fd int, mem []byte, lo, hi int64) (list []extent) {
 }
 
 // fillHole is Fill of what is missing.
-func (m *Memory) fillHole(fd int, mem []byte, h extent) error {
+func (m *Memory) fillHole(fd int, mem []byte, h hole) error {
 	if m.Small || h.hi-h.lo < hugeLeast || !onHugePage(mem) {
 		return m.fillSmall(mem[h.lo:h.hi])
 	}
-	switch huge.Shared() {
+	switch huge.SharedMode() {
 	case huge.Advised:
 		huge.Advise(mem)
 	case huge.Collapsed:

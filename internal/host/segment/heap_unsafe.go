@@ -21,7 +21,7 @@ const HeapStep = ReserveStep
 // yet, can be touched: Go's allocator promises addresses, and the kernel finds
 // pages at the first write or kills. The error is a *NoMemoryError. What Go had
 // before is there and asks for nothing. Cost: Check, and the pages.
-func (m *Memory) Heap(mem []byte) error {
+func (m *Memory) PopulateHeap(mem []byte) error {
 	page := os.Getpagesize()
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & uintptr(page-1))
 	if len(mem) < skip+page {

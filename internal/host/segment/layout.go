@@ -29,10 +29,10 @@ const (
 	// HeadShm..RollCall belongs to the shm transport.
 	HeadShm = 64
 
-	RollCall      = 4096
-	RollCallBytes = 16384
+	CallRegistry      = 4096
+	CallRegistryBytes = 16384
 
-	Rings = RollCall + RollCallBytes
+	Rings = CallRegistry + CallRegistryBytes
 
 	// InitialBytes are reserved when the segment is made: at most 128 KiB
 	// before a process's first message.

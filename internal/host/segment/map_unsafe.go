@@ -23,7 +23,7 @@ func mmap(fd int, off int64, n, prot int) ([]byte, error) {
 		return unix.Mmap(fd, off, n, prot, unix.MAP_SHARED)
 	}
 	var at unsafe.Pointer
-	how, size := unix.MAP_SHARED, uintptr(wholePages(n))
+	how, size := unix.MAP_SHARED, uintptr(roundToPages(n))
 	hole, err := unix.MmapPtr(-1, 0, nil, size+huge.PageBytes, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	skip := (uintptr(off) - uintptr(hole)) % huge.PageBytes
 	if err == nil {

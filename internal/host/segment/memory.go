@@ -57,7 +57,7 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 type Memory struct {
 	Small bool // Fill makes no huge pages; immutable after the first use
 
-	turn sync.Mutex // of the goroutine that has the host's turn, or asks for it
+	hostLock sync.Mutex // of the goroutine that has the host's turn, or asks for it
 
 	mu     sync.Mutex // guards the rest
 	info   int        // descriptor of /proc/meminfo, + 1; 0 until the first use
@@ -67,7 +67,7 @@ type Memory struct {
 
 // look compares what there is with n bytes, to be taken by step at a time, and what is
 // to stay free; see checkMemory. The first one costs some ten us more than the others.
-func (m *Memory) look(n, step, margin int64) (tight bool, err error) {
+func (m *Memory) checkFree(n, step, margin int64) (tight bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return checkMemory(n, step, margin, m.available(), m.groups.Headroom)
@@ -108,7 +108,7 @@ func (m *Memory) Close() {
 // take their next piece of n bytes, at most step, at this moment.
 func checkMemory(n, step, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
 	need := n + margin
-	plenty := need + atOnce*min(n, step)
+	plenty := need + maxConcurrent*min(n, step)
 	found, limit := int64(math.MaxInt64), ""
 	if free >= 0 {
 		found, limit = free, "system"

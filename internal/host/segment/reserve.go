@@ -68,10 +68,10 @@ func (m *Memory) Take(n int64, piece func(k int64) error) error {
 func (m *Memory) take(n, step int64, piece func(k int64) error) error {
 	spare, asked := margin(n), false
 	for n > 0 {
-		tight, err := m.look(n, step, spare)
+		tight, err := m.checkFree(n, step, spare)
 		if err == nil && tight && !asked {
 			asked = true
-			defer m.awaitTurn(n)()
+			defer m.awaitHostLock(n)()
 			continue
 		}
 		k := min(n, step)

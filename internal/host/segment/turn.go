@@ -13,32 +13,32 @@ import (
 const (
 	// atOnce processes of a host may be between a look and what they take
 	// after it. With less than that free they take turns.
-	atOnce = 1000
+	maxConcurrent = 1000
 
 	// turnWait is how long a reservation waits for the turn, shortTurnWait one
 	// of a piece, whose caller may hold others up. After that it goes on
 	// without: whoever has the turn may be stopped, and looks are all that it
 	// takes to be safe from one that is.
-	turnWait      = 10 * time.Second
-	shortTurnWait = 100 * time.Millisecond
-	turnPoll      = time.Millisecond
+	lockWait      = 10 * time.Second
+	shortLockWait = 100 * time.Millisecond
+	lockPoll      = time.Millisecond
 )
 
 // awaitTurn waits until this process has the turn of its host, and returns what
 // ends that. The turn is a lock on the file in which the kernel says how much
 // memory there is: all processes have it, of all jobs, and the kernel takes it
 // back from one that dies.
-func (m *Memory) awaitTurn(n int64) (end func()) {
-	wait := turnWait
+func (m *Memory) awaitHostLock(n int64) (end func()) {
+	wait := lockWait
 	if n <= ReserveStep {
-		wait = shortTurnWait
+		wait = shortLockWait
 	}
-	for until := time.Now().Add(wait); ; time.Sleep(turnPoll) {
-		if m.turn.TryLock() {
+	for until := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+		if m.hostLock.TryLock() {
 			if m.lock() {
-				return m.endTurn
+				return m.releaseHostLock
 			}
-			m.turn.Unlock()
+			m.hostLock.Unlock()
 		}
 		if !time.Now().Before(until) {
 			return func() {}
@@ -53,11 +53,11 @@ func (m *Memory) lock() bool {
 }
 
 // endTurn lets the next one reserve. Closing m does the same.
-func (m *Memory) endTurn() {
+func (m *Memory) releaseHostLock() {
 	m.mu.Lock()
 	if m.info > 0 {
 		_ = unix.Flock(m.info-1, unix.LOCK_UN)
 	}
 	m.mu.Unlock()
-	m.turn.Unlock()
+	m.hostLock.Unlock()
 }

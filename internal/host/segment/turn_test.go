@@ -16,7 +16,7 @@ const envHold = "SEGMENT_TEST_HOLD"
 func TestTurn(t *testing.T) {
 	if os.Getenv(envHold) != "" {
 		var m Memory
-		m.awaitTurn(1)
+		m.awaitHostLock(1)
 		os.Stdout.WriteString("held\n")
 		io.Copy(io.Discard, os.Stdin)
 		return
@@ -27,14 +27,14 @@ func TestTurn(t *testing.T) {
 	if !a.open() {
 		t.Skip("no /proc/meminfo here")
 	}
-	end := a.awaitTurn(1)
+	end := a.awaitHostLock(1)
 	if b.lock() {
 		t.Error("two have the turn")
 	}
-	if a.turn.TryLock() {
+	if a.hostLock.TryLock() {
 		t.Error("two of one process have the turn")
 	}
-	if b.awaitTurn(1)(); b.lock() {
+	if b.awaitHostLock(1)(); b.lock() {
 		t.Error("who went on without the turn ends that of another")
 	}
 	end()

@@ -7,16 +7,16 @@ package wait
 // no clock. The value of a new wait has Left set to the looks before the first
 // yield. A turn asks Look, then MayYield; where neither holds it is time to sleep.
 type Backoff struct {
-	Left   int // looks before the next yield
-	Yields int // what yields have cost of their budget
+	SpinsLeft int // looks before the next yield
+	YieldCost int // what yields have cost of their budget
 }
 
 // Look reports whether to look again at once, after a Pause, and counts that. It
 // is a bool and not one of three steps, so that nothing but the count is left of it
 // in the loop of a wait.
-func (b *Backoff) Look() bool {
-	if b.Left > 0 {
-		b.Left--
+func (b *Backoff) Spin() bool {
+	if b.SpinsLeft > 0 {
+		b.SpinsLeft--
 		return true
 	}
 	return false
@@ -24,11 +24,11 @@ func (b *Backoff) Look() bool {
 
 // MayYield reports whether to give the processor away, which Yielded books; all
 // yields of a wait may cost most.
-func (b *Backoff) MayYield(most int) bool { return b.Yields < most }
+func (b *Backoff) MayYield(most int) bool { return b.YieldCost < most }
 
 // Yielded books a yield, which Policy.Turn says the cost of, and that looks follow
 // before the next.
-func (b *Backoff) Yielded(cost, looks int) {
-	b.Yields += cost
-	b.Left = looks
+func (b *Backoff) AddYield(cost, looks int) {
+	b.YieldCost += cost
+	b.SpinsLeft = looks
 }

@@ -19,14 +19,14 @@ func TestBackoff(t *testing.T) {
 		{2, 64, 0, 64, 2, 1},
 		{2, 64, 1, 40, 4, 2},
 	} {
-		b := Backoff{Left: c.spin}
+		b := Backoff{SpinsLeft: c.spin}
 		looks, yields := 0, 0
 		for {
-			if b.Look() {
+			if b.Spin() {
 				looks++
 			} else if b.MayYield(c.most) {
 				yields++
-				b.Yielded(c.cost, c.again)
+				b.AddYield(c.cost, c.again)
 			} else {
 				break
 			}
@@ -34,7 +34,7 @@ func TestBackoff(t *testing.T) {
 		if looks != c.looks || yields != c.yields {
 			t.Errorf("%+v: %d looks and %d yields", c, looks, yields)
 		}
-		if b.Look() || b.MayYield(c.most) {
+		if b.Spin() || b.MayYield(c.most) {
 			t.Errorf("%+v: it goes on after its end", c)
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // and gives it up only when asked, so that one goroutine alone pays two
 // atomic operations a call.
 type Gate struct {
-	state atomic.Int32 // 0 free, 1 held
-	want  atomic.Int32 // goroutines in lockSlow
-	_     [56]byte
+	state   atomic.Int32 // 0 free, 1 held
+	waiters atomic.Int32 // goroutines in lockSlow
+	_       [56]byte
 	// Blocked, if set, is called by whoever finds the gate held, before it
 	// waits. Set it before the first Lock.
 	Blocked func()
 	wake    chan struct{} // one token: try again
-	late    *time.Timer   // gives a token, too: Unlock may have missed who parks
+	rewake  *time.Timer   // gives a token, too: Unlock may have missed who parks
 }
 
 // gateSpins is how often a contender retries before it parks. The holder in
@@ -30,9 +30,9 @@ const gateSpins = 64
 // NewGate returns a free gate.
 func NewGate() *Gate {
 	g := &Gate{wake: make(chan struct{}, 1)}
-	if Late {
-		g.late = time.AfterFunc(time.Hour, g.unlockSlow)
-		g.late.Stop()
+	if DelayedStores {
+		g.rewake = time.AfterFunc(time.Hour, g.unlockSlow)
+		g.rewake.Stop()
 	}
 	return g
 }
@@ -51,10 +51,10 @@ func (g *Gate) lockSlow() {
 	if g.Blocked != nil {
 		g.Blocked()
 	}
-	g.want.Add(1)
+	g.waiters.Add(1)
 	for turn := 0; ; turn++ {
 		if g.state.CompareAndSwap(0, 1) {
-			g.want.Add(-1)
+			g.waiters.Add(-1)
 			return
 		}
 		switch {
@@ -65,8 +65,8 @@ func (g *Gate) lockSlow() {
 		default:
 			// Our add to want precedes the exchange above. If Unlock has loaded
 			// want before, its store of state is seen SecondLook later.
-			if Late {
-				g.late.Reset(SecondLook)
+			if DelayedStores {
+				g.rewake.Reset(RecheckDelay)
 			}
 			<-g.wake
 		}
@@ -76,7 +76,7 @@ func (g *Gate) lockSlow() {
 // Unlock gives the gate back.
 func (g *Gate) Unlock() {
 	publish32(&g.state, 0)
-	if g.want.Load() != 0 {
+	if g.waiters.Load() != 0 {
 		g.unlockSlow()
 	}
 }
@@ -90,7 +90,7 @@ func (g *Gate) unlockSlow() {
 
 // Contended reports whether another goroutine wants the gate. Call it while
 // holding the gate.
-func (g *Gate) Contended() bool { return g.want.Load() != 0 }
+func (g *Gate) Contended() bool { return g.waiters.Load() != 0 }
 
 // Relax gives the gate to whoever waits and takes it again.
 func (g *Gate) Relax() {

@@ -9,7 +9,7 @@ import (
 
 // Who parks gets the gate also if the holder's last look at want came before.
 func TestGateMissed(t *testing.T) {
-	if !Late {
+	if !DelayedStores {
 		t.Skip("here no look comes before the store")
 	}
 	g := NewGate()
@@ -20,7 +20,7 @@ func TestGateMissed(t *testing.T) {
 		g.Unlock()
 		close(done)
 	}()
-	for g.want.Load() == 0 {
+	for g.waiters.Load() == 0 {
 		Pause()
 	}
 	time.AfterFunc(20*time.Millisecond, func() { g.state.Store(0) }) // an Unlock that sees nobody

@@ -16,7 +16,7 @@ type Mover struct{ allowed, target unix.CPUSet }
 // with the least load of those it may run on, and reports whether it has. It
 // does so only if that makes the load more even, and leaves the thread free to
 // be moved on. load counts threads by processor.
-func (m *Mover) Even(here int, load []uint16) bool {
+func (m *Mover) Balance(here int, load []uint16) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.SchedGetaffinity(0, &m.allowed) != nil || m.allowed.Count() < 2 {

@@ -39,13 +39,13 @@ func TestMoverEven(t *testing.T) {
 		load[cpu] = 3
 	}
 	for _, here := range cpus {
-		if m.Even(here, load) {
+		if m.Balance(here, load) {
 			t.Errorf("moves from %d, which has no more than others", here)
 		}
-		if load[here]++; m.Even(here, load) {
+		if load[here]++; m.Balance(here, load) {
 			t.Errorf("moves from %d to others that have one less", here)
 		}
-		if load[here]++; !m.Even(here, load) {
+		if load[here]++; !m.Balance(here, load) {
 			t.Errorf("does not move from %d to others that have two less", here)
 		}
 		load[here] = 3
@@ -75,7 +75,7 @@ func TestMoverBound(t *testing.T) {
 	defer unix.SchedSetaffinity(0, &all)
 	load := make([]uint16, len(all)*64)
 	load[here] = 8
-	if new(Mover).Even(here, load) {
+	if new(Mover).Balance(here, load) {
 		t.Error("moved")
 	}
 	if affinity(t) != one {

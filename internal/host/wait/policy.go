@@ -34,7 +34,7 @@ func (p *Policy) Oversubscribed() bool { return p.PerCPU != 1 }
 
 // Packed reports whether so many ranks share each processor that those who wait
 // for something slow should sleep at once: what they yield is lost to the others.
-func (p *Policy) Packed() bool { return p.PerCPU > packedAbove }
+func (p *Policy) HeavilyOversubscribed() bool { return p.PerCPU > heavyAbove }
 
 // Other goroutines get a chance to run in every goschedEvery-th OS yield if the
 // process has one P, else every goschedPause: then there is mostly a P without
@@ -48,8 +48,8 @@ const (
 	// packedPause. It is shorter than the 10 ms after which Go preempts a
 	// goroutine: its monitor wakes every 20 us for a millisecond then, in each
 	// of the processes.
-	packedAbove = 8
-	packedPause = 8 * time.Millisecond
+	heavyAbove = 8
+	heavyPause = 8 * time.Millisecond
 )
 
 // ForOS is the policy of a rank that is an OS process: local ranks on cpus
@@ -103,11 +103,11 @@ func (p Policy) yield() int {
 	before := time.Since(clockBase)
 	osYield()
 	after := time.Since(clockBase)
-	if !p.Packed() {
+	if !p.HeavilyOversubscribed() {
 		if before/goschedPause != after/goschedPause {
 			runtime.Gosched()
 		}
-	} else if before/packedPause != after/packedPause {
+	} else if before/heavyPause != after/heavyPause {
 		runtime.Gosched()
 	}
 	if after-before < busyYield+time.Duration(p.PerCPU)*rankYield {

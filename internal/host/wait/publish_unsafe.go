@@ -14,7 +14,7 @@ import (
 )
 
 // Late reports whether what Publish stores may become visible late.
-const Late = true
+const DelayedStores = true
 
 // Publish stores v for other processes to see, after all that was stored before.
 // What this processor loads next it may load before others see v: it may miss

@@ -57,13 +57,13 @@ func (s *chanSleeper) AddBell(fd int) error {
 			return err
 		}
 		s.ended = make(chan struct{})
-		go s.listen(s.bells)
+		go s.forwardBells(s.bells)
 	}
 	return s.bells.AddBell(fd)
 }
 
 // listen passes bells on.
-func (s *chanSleeper) listen(bells Sleeper) {
+func (s *chanSleeper) forwardBells(bells Sleeper) {
 	defer close(s.ended)
 	for {
 		bells.Sleep()

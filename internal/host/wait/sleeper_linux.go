@@ -19,13 +19,13 @@ import (
 // The outer registration is one-shot: it is armed by Sleep alone, so events
 // that arrive while somebody polls wake no thread of the Go runtime.
 type epollSleeper struct {
-	outer *os.File
-	raw   syscall.RawConn
-	outFD int
-	inner int
-	kick  int // eventfd of Wake
-	woken atomic.Bool
-	bells atomic.Int32
+	outer  *os.File
+	raw    syscall.RawConn
+	outFD  int
+	inner  int
+	wakeFD int // eventfd of Wake
+	woken  atomic.Bool
+	bells  atomic.Int32
 	// closing orders Wake against Close: a late Wake must not write into a
 	// file descriptor number that means something else by then.
 	closing atomic.Int32 // users of kick; negative: closed
@@ -51,7 +51,7 @@ func NewEpoll() (Sleeper, error) {
 		unix.Close(inner)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	s := &epollSleeper{outFD: outer, inner: inner, kick: kick}
+	s := &epollSleeper{outFD: outer, inner: inner, wakeFD: kick}
 	fail := func(err error) (Sleeper, error) {
 		if s.outer != nil {
 			s.outer.Close()
@@ -114,7 +114,7 @@ func (s *epollSleeper) DropBell(fd int) {
 
 // hear takes note of the bells that were rung: inner is not readable for them any
 // more. What they tell of was written before, and is seen by who looks after this.
-func (s *epollSleeper) hear() {
+func (s *epollSleeper) drainBells() {
 	var evs [16]unix.EpollEvent
 	unix.EpollWait(s.inner, evs[:], 0)
 }
@@ -125,7 +125,7 @@ func (s *epollSleeper) Wake() {
 	}
 	if s.closing.Add(1) > 0 {
 		one := [8]byte{1}
-		unix.Write(s.kick, one[:])
+		unix.Write(s.wakeFD, one[:])
 	}
 	s.closing.Add(-1)
 }
@@ -138,10 +138,10 @@ func (s *epollSleeper) Sleep() {
 	// Read before clearing: a Wake in between is answered by this return. A
 	// Wake that writes only after this read makes the next Sleep short.
 	var b [8]byte
-	unix.Read(s.kick, b[:])
+	unix.Read(s.wakeFD, b[:])
 	s.woken.Store(false)
 	if s.bells.Load() > 0 {
-		s.hear()
+		s.drainBells()
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *epollSleeper) Close() {
 	}
 	s.outer.Close()
 	unix.Close(s.inner)
-	unix.Close(s.kick)
+	unix.Close(s.wakeFD)
 }
 
 func osYield() { unix.RawSyscallNoError(unix.SYS_SCHED_YIELD, 0, 0, 0) }

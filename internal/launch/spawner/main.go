@@ -34,7 +34,7 @@ func (a *Agent) replace(list []*child) {
 	if a.o.Bind == "none" {
 		return
 	}
-	apart := !a.topo.Spreads(a.o.Bind, len(list))
+	apart := !a.topo.BindsOnlyAtStart(a.o.Bind, len(list))
 	var next func(i int)
 	next = func(i int) {
 		for ; i < len(list); i++ {
@@ -43,7 +43,7 @@ func (a *Agent) replace(list []*child) {
 			}
 			var to cpus.Set
 			if apart {
-				to = a.topo.Place(a.o.Bind, i, len(list))
+				to = a.topo.Binding(a.o.Bind, i, len(list))
 			}
 			if a.move(list[i], to) {
 				a.post(func() { next(i + 1) })

@@ -45,13 +45,13 @@ func TestPlacesAfterAChange(t *testing.T) {
 		for i, s := range list {
 			var at unix.CPUSet
 			unix.SchedGetaffinity(a.byID[s.Proc].pid, &at)
-			if got := cpus.Members(&at); got.String() != want(i).String() {
+			if got := cpus.FromMask(&at); got.String() != want(i).String() {
 				t.Errorf("%d of %d runs on %v, want %v", i, len(list), got, want(i))
 			}
 		}
 	}
 	place := func(n int) func(i int) cpus.Set {
-		return func(i int) cpus.Set { return a.topo.Place("core", i, n) }
+		return func(i int) cpus.Set { return a.topo.Binding("core", i, n) }
 	}
 	main(list[:n], place(n))
 	begins := func(i int) cpus.Set {

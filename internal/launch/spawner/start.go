@@ -60,7 +60,7 @@ func (a *Agent) batch(list []launch.Start) *batch {
 	var env []string
 	var path string
 	localSize := a.locals.used + len(list)
-	spreads := a.topo.Spreads(a.o.Bind, localSize)
+	spreads := a.topo.BindsOnlyAtStart(a.o.Bind, localSize)
 	slack := slackOf(localSize, len(a.topo.All))
 	for i, s := range list {
 		of := programOf(a.o, &s)
@@ -96,11 +96,11 @@ func (a *Agent) batch(list []launch.Start) *batch {
 func (a *Agent) place(c *child, i, n int, spreads bool) cpus.Set {
 	switch {
 	case c.First:
-		return a.topo.Place(a.o.Bind, i, n)
+		return a.topo.Binding(a.o.Bind, i, n)
 	case a.o.Bind == "" && !spreads:
 		return nil
 	}
-	return a.topo.Place(a.o.Bind, c.local, 0)
+	return a.topo.Binding(a.o.Bind, c.local, 0)
 }
 
 // forkAll runs on the forking thread.

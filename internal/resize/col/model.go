@@ -43,21 +43,21 @@ type Model struct {
 }
 
 // said is which fields a model has.
-type said uint8
+type fieldSet uint8
 
 const (
-	times said = 1 << iota
-	slope
-	offset
-	unit
-	points
-	time
+	hasTimes fieldSet = 1 << iota
+	hasSlope
+	hasOffset
+	hasUnit
+	hasPoints
+	hasTime
 )
 
 // fields are those of each kind.
-var fields = map[Kind]said{
-	Amdahl: times, Inverse: times, Linear: slope | offset | unit, Constant: offset | unit,
-	Table: points, Fitted: points, Expression: time,
+var fields = map[Kind]fieldSet{
+	Amdahl: hasTimes, Inverse: hasTimes, Linear: hasSlope | hasOffset | hasUnit, Constant: hasOffset | hasUnit,
+	Table: hasPoints, Fitted: hasPoints, Expression: hasTime,
 }
 
 // Point is how long an iteration took with so many processes.
@@ -87,10 +87,10 @@ func (m *Model) check() error {
 	if !known {
 		return invalid("model of kind %.40q", string(m.Kind))
 	}
-	var has said
-	for f, is := range map[said]bool{
-		times: m.Serial != 0 || m.Parallel != 0, slope: m.Slope != 0, offset: m.Offset != 0, unit: m.Unit != 0,
-		points: m.Points != nil, time: m.Time != nil,
+	var has fieldSet
+	for f, is := range map[fieldSet]bool{
+		hasTimes: m.Serial != 0 || m.Parallel != 0, hasSlope: m.Slope != 0, hasOffset: m.Offset != 0, hasUnit: m.Unit != 0,
+		hasPoints: m.Points != nil, hasTime: m.Time != nil,
 	} {
 		if is {
 			has |= f
@@ -109,7 +109,7 @@ func (m *Model) check() error {
 			return invalid("a constant speedup of %v", m.Offset)
 		}
 	case Table:
-		if len(m.Points) == 0 || !rising(m.Points) {
+		if len(m.Points) == 0 || !ascending(m.Points) {
 			return invalid("a table of %d points, not in the order of their processes", len(m.Points))
 		}
 	case Fitted:
@@ -127,7 +127,7 @@ func (m *Model) check() error {
 }
 
 // rising reports whether each point is of more processes than the one before.
-func rising(list []Point) bool {
+func ascending(list []Point) bool {
 	for i := 1; i < len(list); i++ {
 		if list[i-1].P >= list[i].P {
 			return false
@@ -152,7 +152,7 @@ func (m *Model) Seconds(p int) (float64, bool) {
 			t = m.Unit / m.Speedup(p)
 		}
 	case Table:
-		t = m.between(p)
+		t = m.interpolate(p)
 	case Fitted:
 		fit, err := m.fitted()
 		if err != nil {
@@ -181,7 +181,7 @@ func (m *Model) fitted() (Model, error) {
 }
 
 // between is the time by a table: Amdahl's law is a line over 1/p.
-func (m *Model) between(p int) float64 {
+func (m *Model) interpolate(p int) float64 {
 	i := sort.Search(len(m.Points), func(i int) bool { return m.Points[i].P >= p })
 	switch {
 	case i == len(m.Points):
@@ -211,7 +211,7 @@ func (m *Model) Speedup(p int) float64 {
 		s = m.Offset
 	default:
 		t, ok := m.Seconds(p)
-		if one, known := m.one(); ok && known {
+		if one, known := m.single(); ok && known {
 			s = one / t
 		}
 	}
@@ -222,7 +222,7 @@ func (m *Model) Speedup(p int) float64 {
 }
 
 // one is how long an iteration takes, or would take, with one process.
-func (m *Model) one() (float64, bool) {
+func (m *Model) single() (float64, bool) {
 	switch m.Kind {
 	case Table:
 		if len(m.Points) > 0 {

@@ -7,7 +7,7 @@ package cost
 // differ less between machines than times do; gompibench tune redist fits a model.
 var Builtin = Model{
 	Touch: 0.35,
-	Lines: map[string]map[string]Line{
+	Lines: map[string]map[string]Coefficients{
 		"shm": {
 			"col":         {Start: 300, Array: 60, Byte: 0.16, Omega: 1.1, Crowded: 1.3, Share: 0.15},
 			"p2p":         {Start: 320, Array: 60, Byte: 0.16, Omega: 1.1, Crowded: 1.3, Share: 0.15},

@@ -15,7 +15,7 @@ import (
 )
 
 // Line is what a way of moving takes on one kind of transport.
-type Line struct {
+type Coefficients struct {
 	Start float64 // microseconds, whatever is moved
 	Array float64 // microseconds more for each array
 	Byte  float64 // nanoseconds for each byte that a processor moves
@@ -31,7 +31,7 @@ type Line struct {
 type Model struct {
 	Touch float64 // nanoseconds for each byte of new memory: its first touch
 	// Lines are by transport and by method, as settings name them.
-	Lines map[string]map[string]Line
+	Lines map[string]map[string]Coefficients
 }
 
 // Work is what is to be moved.
@@ -70,7 +70,7 @@ func (c Choice) String() string {
 // and Commit whether it may move all at the commit. All choices are returned, the best
 // one first.
 func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice {
-	lines := m.Lines[w.kind()]
+	lines := m.Lines[w.transport()]
 	var list []Choice
 	for _, name := range methods {
 		l, ok := lines[name]
@@ -86,7 +86,7 @@ func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice
 			if name == "pull" {
 				o.Late -= o.Lent / 2 // who knows how much is written?
 			}
-			list = append(list, m.behind(name, &l, &o))
+			list = append(list, m.background(name, &l, &o))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Choice) int {
@@ -102,7 +102,7 @@ func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice
 }
 
 // kind is the transport that decides.
-func (w *Work) kind() string {
+func (w *Work) transport() string {
 	if w.Hosts > 1 {
 		return "tcp"
 	}
@@ -110,14 +110,14 @@ func (w *Work) kind() string {
 }
 
 // turns is by how much processes share processors.
-func (w *Work) turns(processes int) float64 {
+func (w *Work) oversubscription(processes int) float64 {
 	cores := max(w.Cores, 1) * max(w.Hosts, 1)
 	return max(1, float64(processes)/float64(cores))
 }
 
 // blocking is how long it takes to move bytes while all stand still.
-func (m *Model) blocking(l *Line, w *Work, moved, fresh int64) float64 {
-	return l.Start + l.Array*float64(w.Arrays) + (l.Byte*float64(moved)+m.Touch*float64(fresh))*w.turns(w.ND)/1e3
+func (m *Model) blocking(l *Coefficients, w *Work, moved, fresh int64) float64 {
+	return l.Start + l.Array*float64(w.Arrays) + (l.Byte*float64(moved)+m.Touch*float64(fresh))*w.oversubscription(w.ND)/1e3
 }
 
 // behind is the choice of moving in the background what is not late. With R for how long
@@ -125,12 +125,12 @@ func (m *Model) blocking(l *Line, w *Work, moved, fresh int64) float64 {
 // faster they are after the change, the application loses, against having changed at once,
 // R - R/(omega*s) (equations 1 and 2 of the study of MaM with RMA, at equal
 // progress).
-func (m *Model) behind(name string, l *Line, w *Work) Choice {
+func (m *Model) background(name string, l *Coefficients, w *Work) Choice {
 	late := float64(w.Late) / float64(max(w.Moved, 1))
 	early := m.blocking(l, w, w.Moved-w.Late, int64(float64(w.Fresh)*(1-late)))
-	stall := l.Start/2 + (l.Byte*float64(w.Late)+m.Touch*float64(w.Fresh)*late)*w.turns(w.ND)/1e3
-	omega, faster := l.Omega, w.turns(w.NS)*float64(w.ND)/(w.turns(w.ND)*float64(w.NS))
-	if most := max(w.NS, w.ND); w.turns(most) > 1 {
+	stall := l.Start/2 + (l.Byte*float64(w.Late)+m.Touch*float64(w.Fresh)*late)*w.oversubscription(w.ND)/1e3
+	omega, faster := l.Omega, w.oversubscription(w.NS)*float64(w.ND)/(w.oversubscription(w.ND)*float64(w.NS))
+	if most := max(w.NS, w.ND); w.oversubscription(most) > 1 {
 		omega = l.Crowded
 		early /= l.Share
 	}
@@ -139,7 +139,7 @@ func (m *Model) behind(name string, l *Line, w *Work) Choice {
 
 // Check says why m is no model; nil: it is one.
 func (m *Model) Check() error {
-	if !sane(m.Touch) {
+	if !validCoefficient(m.Touch) {
 		return fmt.Errorf("touch takes %v ns a byte", m.Touch)
 	}
 	if len(m.Lines) == 0 || len(m.Lines) > 8 {
@@ -151,7 +151,7 @@ func (m *Model) Check() error {
 		}
 		for name, l := range lines {
 			for _, v := range []float64{l.Start, l.Array, l.Byte, l.Omega, l.Crowded, l.Share} {
-				if !sane(v) {
+				if !validCoefficient(v) {
 					return fmt.Errorf("%s, %s: %v", transport, name, v)
 				}
 			}
@@ -164,15 +164,15 @@ func (m *Model) Check() error {
 }
 
 // sane is what a coefficient can be.
-func sane(v float64) bool { return v >= 0 && v < 1e9 && !math.IsNaN(v) }
+func validCoefficient(v float64) bool { return v >= 0 && v < 1e9 && !math.IsNaN(v) }
 
 // mostText bounds a model in a file, in bytes.
-const mostText = 32 << 10
+const maxText = 32 << 10
 
 // Parse reads a model as gompibench tune writes it.
 func Parse(text string) (*Model, error) {
-	if len(text) > mostText {
-		return nil, fmt.Errorf("a model of %d bytes, at most %d allowed", len(text), mostText)
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a model of %d bytes, at most %d allowed", len(text), maxText)
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()

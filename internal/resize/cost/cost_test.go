@@ -34,12 +34,12 @@ func TestBuiltin(t *testing.T) {
 }
 
 // line is a model of one method, which the tests count by hand.
-func line(l Line) *Model {
-	return &Model{Touch: 1, Lines: map[string]map[string]Line{"shm": {"pull": l}}}
+func line(l Coefficients) *Model {
+	return &Model{Touch: 1, Lines: map[string]map[string]Coefficients{"shm": {"pull": l}}}
 }
 
 func TestTimes(t *testing.T) {
-	m := line(Line{Start: 100, Array: 10, Byte: 2, Omega: 1.25, Crowded: 2, Share: 0.5})
+	m := line(Coefficients{Start: 100, Array: 10, Byte: 2, Omega: 1.25, Crowded: 2, Share: 0.5})
 	w := Work{NS: 2, ND: 4, Cores: 2, Hosts: 1, Transport: "shm", Arrays: 3, Moved: 1e6, Fresh: 2e6}
 	list := m.Best(w, []string{"pull"}, true, false)
 	// Four targets on two processors: 100 + 3*10 + (2*1e6 + 1*2e6)*2/1000
@@ -100,7 +100,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	m := &Model{Touch: 1, Lines: map[string]map[string]Line{"shm": {"a": {Byte: 1}, "b": {Byte: 1}}}}
+	m := &Model{Touch: 1, Lines: map[string]map[string]Coefficients{"shm": {"a": {Byte: 1}, "b": {Byte: 1}}}}
 	if got := m.Best(Work{NS: 1, ND: 2, Transport: "shm", Moved: 1}, []string{"b", "a"}, true, false)[0].Method; got != "b" {
 		t.Errorf("of two that take as long it is %q", got)
 	}
@@ -109,7 +109,7 @@ func TestOrder(t *testing.T) {
 // TestFit finds the model again by which samples were made, with noise.
 func TestFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	truth := Model{Touch: 0.5, Lines: map[string]map[string]Line{"shm": {
+	truth := Model{Touch: 0.5, Lines: map[string]map[string]Coefficients{"shm": {
 		"col":  {Start: 300, Byte: 0.2},
 		"pull": {Start: 150, Byte: 0.1, Omega: 1.1, Crowded: 1.4, Share: 0.2},
 	}}}
@@ -119,23 +119,23 @@ func TestFit(t *testing.T) {
 			w := Work{NS: pair[0], ND: pair[1], Cores: 2, Hosts: 1, Transport: "shm", Arrays: 1, Moved: moved, Fresh: 2 * moved}
 			for name, l := range truth.Lines["shm"] {
 				noise := func(v float64) float64 { return v * (0.95 + r.Float64()/10) }
-				moving := l.Start + l.Byte*float64(moved)*w.turns(w.ND)/1e3
+				moving := l.Start + l.Byte*float64(moved)*w.oversubscription(w.ND)/1e3
 				samples = append(samples, Sample{
 					Work: w, Method: name, Moving: noise(moving),
-					Touching: noise(truth.Touch * float64(w.Fresh) * w.turns(w.ND) / 1e3),
+					Touching: noise(truth.Touch * float64(w.Fresh) * w.oversubscription(w.ND) / 1e3),
 				})
 				if l.Omega == 0 {
 					continue
 				}
 				s := Sample{Work: w, Method: name, Background: true, Moving: noise(moving), Omega: l.Omega}
-				if w.turns(max(w.NS, w.ND)) > 1 {
+				if w.oversubscription(max(w.NS, w.ND)) > 1 {
 					s.Omega, s.Moving = l.Crowded, noise(moving/l.Share)
 				}
 				samples = append(samples, s)
 			}
 		}
 	}
-	m := Fit(&Model{Lines: map[string]map[string]Line{"tcp": {"col": {Byte: 7}}}}, samples)
+	m := Fit(&Model{Lines: map[string]map[string]Coefficients{"tcp": {"col": {Byte: 7}}}}, samples)
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestStraight(t *testing.T) {
 		{[]float64{0, 0}, []float64{9, 9}},
 		{[]float64{3, 3}, []float64{0, -4}},
 	} {
-		if a, b := straight(c.x, c.y); a < 0 || b < 0 || math.IsNaN(a+b) {
+		if a, b := fitLine(c.x, c.y); a < 0 || b < 0 || math.IsNaN(a+b) {
 			t.Errorf("%v, %v: %v + %v*x", c.x, c.y, a, b)
 		}
 	}
@@ -184,7 +184,7 @@ func TestParse(t *testing.T) {
 		`{"Lines":{"shm":{"col":{"Omega":1,"Crowded":1,"Share":0}}}}`:   "share",
 		`{"Lines":{"shm":{"col":{}}},"More":1}`:                         "More",
 		`{"Lines":{"shm":{"col":{}}}} {}`:                               "more than one",
-		strings.Repeat(" ", mostText+1):                                 "bytes",
+		strings.Repeat(" ", maxText+1):                                  "bytes",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%.60q: %v; want %q", text, err, why)
@@ -215,8 +215,8 @@ func FuzzParse(f *testing.F) {
 // TestLent: pull reads variable data before the commit, of which half may be written
 // meanwhile; nobody else does.
 func TestLent(t *testing.T) {
-	l := Line{Byte: 2, Omega: 1, Crowded: 1, Share: 1}
-	m := &Model{Lines: map[string]map[string]Line{"shm": {"pull": l, "col": l}}}
+	l := Coefficients{Byte: 2, Omega: 1, Crowded: 1, Share: 1}
+	m := &Model{Lines: map[string]map[string]Coefficients{"shm": {"pull": l, "col": l}}}
 	w := Work{NS: 1, ND: 2, Cores: 2, Hosts: 1, Transport: "shm", Arrays: 1, Moved: 1e6, Fresh: 1e6, Late: 1e6, Lent: 1e6}
 	var got []string
 	for _, c := range m.Best(w, []string{"pull", "col"}, true, true) {

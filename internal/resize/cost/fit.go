@@ -21,9 +21,9 @@ type Sample struct {
 // Fit is the model that is nearest to what was measured, by relative errors, in place of
 // lines that base has; a method of which nothing was measured keeps its line.
 func Fit(base *Model, samples []Sample) *Model {
-	m := &Model{Touch: base.Touch, Lines: map[string]map[string]Line{}}
+	m := &Model{Touch: base.Touch, Lines: map[string]map[string]Coefficients{}}
 	for transport, lines := range base.Lines {
-		m.Lines[transport] = map[string]Line{}
+		m.Lines[transport] = map[string]Coefficients{}
 		for name, l := range lines {
 			m.Lines[transport][name] = l
 		}
@@ -32,9 +32,9 @@ func Fit(base *Model, samples []Sample) *Model {
 	groups := map[[2]string][]Sample{}
 	for _, s := range samples {
 		if s.Fresh > 0 && s.Touching > 0 {
-			touch = append(touch, s.Touching*1e3/(float64(s.Fresh)*s.turns(s.ND)))
+			touch = append(touch, s.Touching*1e3/(float64(s.Fresh)*s.oversubscription(s.ND)))
 		}
-		k := [2]string{s.kind(), s.Method}
+		k := [2]string{s.transport(), s.Method}
 		groups[k] = append(groups[k], s)
 	}
 	if len(touch) > 0 {
@@ -42,7 +42,7 @@ func Fit(base *Model, samples []Sample) *Model {
 	}
 	for k, list := range groups {
 		if m.Lines[k[0]] == nil {
-			m.Lines[k[0]] = map[string]Line{}
+			m.Lines[k[0]] = map[string]Coefficients{}
 		}
 		l := m.Lines[k[0]][k[1]]
 		l.fit(list)
@@ -52,29 +52,29 @@ func Fit(base *Model, samples []Sample) *Model {
 }
 
 // fit takes in what was measured of one method.
-func (l *Line) fit(list []Sample) {
+func (l *Coefficients) fit(list []Sample) {
 	var x, y []float64
 	for _, s := range list {
 		if !s.Background && s.Moving > 0 {
-			x = append(x, float64(s.Moved)*s.turns(s.ND)/1e3)
+			x = append(x, float64(s.Moved)*s.oversubscription(s.ND)/1e3)
 			y = append(y, s.Moving-l.Array*float64(s.Arrays))
 		}
 	}
 	if len(x) > 0 {
-		l.Start, l.Byte = straight(x, y)
+		l.Start, l.Byte = fitLine(x, y)
 	}
 	var free, crowded, share []float64
 	for _, s := range list {
 		if !s.Background || s.Omega <= 0 {
 			continue
 		}
-		if s.turns(max(s.NS, s.ND)) == 1 {
+		if s.oversubscription(max(s.NS, s.ND)) == 1 {
 			free = append(free, s.Omega)
 			continue
 		}
 		crowded = append(crowded, s.Omega)
 		if s.Moving > 0 {
-			share = append(share, (l.Start+l.Byte*float64(s.Moved)*s.turns(s.ND)/1e3)/s.Moving)
+			share = append(share, (l.Start+l.Byte*float64(s.Moved)*s.oversubscription(s.ND)/1e3)/s.Moving)
 		}
 	}
 	if len(free) > 0 {
@@ -96,7 +96,7 @@ func (l *Line) fit(list []Sample) {
 
 // straight is the line a + b*x, of no negative a and b, with the least squares of relative
 // errors.
-func straight(x, y []float64) (a, b float64) {
+func fitLine(x, y []float64) (a, b float64) {
 	var s1, sx, sxx, sy, sxy float64
 	for i := range x {
 		v := max(y[i], 1)

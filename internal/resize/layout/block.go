@@ -20,7 +20,7 @@ func (s block) start(rank int) int64 {
 }
 
 func (s block) Count(rank int) int64        { return s.start(rank+1) - s.start(rank) }
-func (s block) Runs(rank int) iter.Seq[Run] { return one(s.start(rank), s.Count(rank)) }
+func (s block) Runs(rank int) iter.Seq[Run] { return singleRun(s.start(rank), s.Count(rank)) }
 
 func (s block) Locate(i int64) (rank int, local, n int64) {
 	p := int64(s.ranks)
@@ -59,7 +59,7 @@ func (s cyclic) Count(rank int) int64 {
 func (s cyclic) Runs(rank int) iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		if s.ranks == 1 {
-			one(0, s.n)(yield)
+			singleRun(0, s.n)(yield)
 			return
 		}
 		// Counted in blocks: the number of an element behind the last might overflow.

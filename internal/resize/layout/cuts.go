@@ -15,7 +15,7 @@ type cuts []int64
 func (s cuts) Ranks() int                  { return len(s) - 1 }
 func (s cuts) Elems() int64                { return s[len(s)-1] }
 func (s cuts) Count(rank int) int64        { return s[rank+1] - s[rank] }
-func (s cuts) Runs(rank int) iter.Seq[Run] { return one(s[rank], s.Count(rank)) }
+func (s cuts) Runs(rank int) iter.Seq[Run] { return singleRun(s[rank], s.Count(rank)) }
 
 func (s cuts) Locate(i int64) (rank int, local, n int64) {
 	rank = sort.Search(len(s)-1, func(r int) bool { return s[r+1] > i })
@@ -23,7 +23,7 @@ func (s cuts) Locate(i int64) (rank int, local, n int64) {
 }
 
 // counted is of ranks that have so many each.
-func counted(counts []int64) cuts {
+func cutsOfCounts(counts []int64) cuts {
 	s := make(cuts, 1, len(counts)+1)
 	for _, n := range counts {
 		s = append(s, s[len(s)-1]+n)
@@ -32,7 +32,7 @@ func counted(counts []int64) cuts {
 }
 
 // share is a of all, times n, rounded down; a is at most all.
-func share(n, a, all int64) int64 {
+func proportion(n, a, all int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(a))
 	q, _ := bits.Div64(hi, lo, uint64(all))
 	return int64(q)
@@ -47,7 +47,7 @@ func weighted(n int64, weights []int64, ranks int) Split {
 		divisor, largest = gcd(divisor, w), max(largest, w)
 	}
 	shift := 0
-	for largest/divisor>>shift > MostElems/MostRanks {
+	for largest/divisor>>shift > MaxElems/MaxRanks {
 		shift++
 	}
 	of := func(rank int) int64 { return weights[rank%len(weights)] / divisor >> shift }
@@ -61,7 +61,7 @@ func weighted(n int64, weights []int64, ranks int) Split {
 	s, sum := make(cuts, 1, ranks+1), int64(0)
 	for r := range ranks {
 		sum += of(r)
-		s = append(s, share(n, sum, all))
+		s = append(s, proportion(n, sum, all))
 	}
 	return s
 }
@@ -88,7 +88,7 @@ func rowCuts(weights []int64, ranks int) cuts {
 			s[r] = block{int64(n), ranks}.start(r)
 			continue
 		}
-		for want := share(all, int64(r), int64(ranks)); row < n && before < want; row++ {
+		for want := proportion(all, int64(r), int64(ranks)); row < n && before < want; row++ {
 			before += weights[row]
 		}
 		s[r] = int64(row)

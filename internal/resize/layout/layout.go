@@ -35,8 +35,8 @@ func (k Kind) String() string {
 
 // Most elements of a whole, and most ranks: what is sent of them does not overflow.
 const (
-	MostElems = 1 << 48
-	MostRanks = 1 << 24
+	MaxElems = 1 << 48
+	MaxRanks = 1 << 24
 )
 
 // Run is elements that are neighbours in the whole.
@@ -87,8 +87,8 @@ func (l *Layout) Check() error {
 	if l.Kind >= kinds {
 		return fmt.Errorf("layout of %v", l.Kind)
 	}
-	if l.N < 0 || l.N > MostElems {
-		return fmt.Errorf("%v of %d elements, 0 to %d allowed", l.Kind, l.N, int64(MostElems))
+	if l.N < 0 || l.N > MaxElems {
+		return fmt.Errorf("%v of %d elements, 0 to %d allowed", l.Kind, l.N, int64(MaxElems))
 	}
 	if l.Least && l.Kind != Block && l.Kind != Weighted && l.Kind != Irregular {
 		return fmt.Errorf("least movement of %v: where elements are counts for nothing there only of block, weighted and irregular", l.Kind)
@@ -100,7 +100,7 @@ func (l *Layout) Check() error {
 		if !l.Least {
 			return fmt.Errorf("%v of %d elements: parts of ranks, without least movement", l.Kind, l.N)
 		}
-		if _, err := newParts(l.N, l.Parts); err != nil {
+		if _, err := newRunSplit(l.N, l.Parts); err != nil {
 			return fmt.Errorf("%v of %d elements: %w", l.Kind, l.N, err)
 		}
 	}
@@ -110,7 +110,7 @@ func (l *Layout) Check() error {
 func (l *Layout) checkKind() error {
 	switch l.Kind {
 	case Cyclic:
-		if l.Block <= 0 || l.Block > MostElems {
+		if l.Block <= 0 || l.Block > MaxElems {
 			return fmt.Errorf("blocks of %d", l.Block)
 		}
 	case Weighted:
@@ -143,7 +143,7 @@ func (l *Layout) checkKind() error {
 	case Grid:
 		product := int64(1)
 		for _, d := range l.Dims {
-			if d < 0 || d > 0 && product > MostElems/d {
+			if d < 0 || d > 0 && product > MaxElems/d {
 				return fmt.Errorf("extents %v", l.Dims)
 			}
 			product *= d
@@ -158,8 +158,8 @@ func (l *Layout) checkKind() error {
 // sumOf adds what is not negative.
 func sumOf(list []int64) (sum int64, err error) {
 	for _, w := range list {
-		if w < 0 || w > MostElems-sum {
-			return 0, fmt.Errorf("%d among weights or counts, whose sum may be %d", w, int64(MostElems))
+		if w < 0 || w > MaxElems-sum {
+			return 0, fmt.Errorf("%d among weights or counts, whose sum may be %d", w, int64(MaxElems))
 		}
 		sum += w
 	}
@@ -169,20 +169,20 @@ func sumOf(list []int64) (sum int64, err error) {
 // Over is what ranks have if nobody had anything before, or, of Least, what Parts says
 // if that is for as many.
 func (l *Layout) Over(ranks int) (Split, error) {
-	if ranks < 1 || ranks > MostRanks {
-		return nil, fmt.Errorf("%v over %d ranks, 1 to %d allowed", l.Kind, ranks, MostRanks)
+	if ranks < 1 || ranks > MaxRanks {
+		return nil, fmt.Errorf("%v over %d ranks, 1 to %d allowed", l.Kind, ranks, MaxRanks)
 	}
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	if len(l.Parts) == ranks {
-		return newParts(l.N, l.Parts)
+		return newRunSplit(l.N, l.Parts)
 	}
-	return l.fresh(ranks), nil
+	return l.initial(ranks), nil
 }
 
 // fresh is the rule without what was before.
-func (l *Layout) fresh(ranks int) Split {
+func (l *Layout) initial(ranks int) Split {
 	switch l.Kind {
 	case Cyclic:
 		return cyclic{l.N, l.Block, ranks}
@@ -195,7 +195,7 @@ func (l *Layout) fresh(ranks int) Split {
 	case Irregular:
 		for _, list := range l.Counts {
 			if len(list) == ranks {
-				return counted(list)
+				return cutsOfCounts(list)
 			}
 		}
 	case Grid:
@@ -220,7 +220,7 @@ func (l *Layout) Next(old Split, stay []int, ranks int) (Split, Layout, error) {
 	case !l.Least:
 		return fresh, next, nil
 	}
-	p := least(old, stay, fresh, l.Kind == Block)
+	p := leastMovement(old, stay, fresh, l.Kind == Block)
 	next.Parts = p.ranks
 	return p, next, nil
 }
@@ -236,7 +236,7 @@ func (l *Layout) Same(o *Layout) bool {
 }
 
 // one is the runs of who has elements side by side.
-func one(at, n int64) iter.Seq[Run] {
+func singleRun(at, n int64) iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		if n > 0 {
 			yield(Run{at, n})
@@ -244,4 +244,4 @@ func one(at, n int64) iter.Seq[Run] {
 	}
 }
 
-const _ = uint64(math.MaxInt64 / MostElems / 1024) // of 1 KiB each, all bytes have a number
+const _ = uint64(math.MaxInt64 / MaxElems / 1024) // of 1 KiB each, all bytes have a number

@@ -219,7 +219,7 @@ func TestWeighted(t *testing.T) {
 		{12, []int64{1, 2, 3}, 3, []int64{2, 4, 6}},
 		{12, []int64{1, 2}, 4, []int64{2, 4, 2, 4}},
 		{10, []int64{0, 1}, 1, []int64{10}}, // who is there takes it
-		{MostElems, []int64{1 << 47, 1 << 46}, 2, []int64{187649984473770, 93824992236886}},
+		{MaxElems, []int64{1 << 47, 1 << 46}, 2, []int64{187649984473770, 93824992236886}},
 		{7, []int64{0, 0, 1}, 3, []int64{0, 0, 7}},
 	} {
 		s, err := (&Layout{Kind: Weighted, N: c.n, Weights: c.weights}).Over(c.ranks)
@@ -274,11 +274,11 @@ func TestLayoutTravels(t *testing.T) {
 	}{
 		{Layout{Kind: kinds}, "kind 7"},
 		{Layout{N: -1}, "-1 elements"},
-		{Layout{N: MostElems + 1}, "allowed"},
+		{Layout{N: MaxElems + 1}, "allowed"},
 		{Layout{Kind: Cyclic, N: 3}, "blocks of 0"},
 		{Layout{Kind: Weighted, N: 3, Weights: []int64{0, 0}}, "none of them above 0"},
 		{Layout{Kind: Weighted, N: 3, Weights: []int64{2, -1}}, "-1 among weights"},
-		{Layout{Kind: Weighted, N: 3, Weights: []int64{MostElems, 1}}, "1 among weights"},
+		{Layout{Kind: Weighted, N: 3, Weights: []int64{MaxElems, 1}}, "1 among weights"},
 		{Layout{Kind: Rows, N: 3, Weights: []int64{1, 1}}, "2 rows with 2 entries"},
 		{Layout{Kind: Entries, N: 3, Weights: []int64{1, 1}}, "2 rows with 2 entries"},
 		{Layout{Kind: Irregular, N: 3, Counts: [][]int64{{1, 1}}}, "the counts of 2 ranks make 2"},
@@ -298,7 +298,7 @@ func TestLayoutTravels(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", c.l, err, c.why)
 		}
 	}
-	for _, ranks := range []int{-1, 0, MostRanks + 1} {
+	for _, ranks := range []int{-1, 0, MaxRanks + 1} {
 		if _, err := (&Layout{N: 3}).Over(ranks); err == nil || !strings.Contains(err.Error(), fmt.Sprint(ranks)) {
 			t.Errorf("over %d ranks: %v", ranks, err)
 		}

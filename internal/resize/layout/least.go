@@ -11,36 +11,36 @@ import (
 )
 
 // parts is of ranks that have any runs.
-type parts struct {
+type runSplit struct {
 	n     int64
 	ranks [][]Run
-	all   []part // in order
+	all   []ownedRun // in order
 }
 
 // part is a run and who has it, as how manyth element.
-type part struct {
+type ownedRun struct {
 	Run
 	rank  int
 	local int64
 }
 
 // newParts holds what it is given to be all elements, each with one rank, in order.
-func newParts(n int64, ranks [][]Run) (*parts, error) {
-	s := &parts{n: n, ranks: ranks}
+func newRunSplit(n int64, ranks [][]Run) (*runSplit, error) {
+	s := &runSplit{n: n, ranks: ranks}
 	for rank, runs := range ranks {
 		local := int64(0)
 		for _, r := range runs {
 			if r.Len <= 0 || r.At < 0 || r.At > n-r.Len {
 				return nil, fmt.Errorf("rank %d of %d has a part %+v", rank, len(ranks), r)
 			}
-			s.all = append(s.all, part{r, rank, local})
+			s.all = append(s.all, ownedRun{r, rank, local})
 			local += r.Len
 		}
 		if !slices.IsSortedFunc(runs, func(a, b Run) int { return cmp.Compare(a.At, b.At) }) {
 			return nil, fmt.Errorf("the parts of rank %d of %d are not in order", rank, len(ranks))
 		}
 	}
-	slices.SortFunc(s.all, func(a, b part) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(s.all, func(a, b ownedRun) int { return cmp.Compare(a.At, b.At) })
 	next := int64(0)
 	for _, p := range s.all {
 		if p.At != next {
@@ -54,19 +54,19 @@ func newParts(n int64, ranks [][]Run) (*parts, error) {
 	return s, nil
 }
 
-func (s *parts) Ranks() int   { return len(s.ranks) }
-func (s *parts) Elems() int64 { return s.n }
+func (s *runSplit) Ranks() int   { return len(s.ranks) }
+func (s *runSplit) Elems() int64 { return s.n }
 
-func (s *parts) Count(rank int) (n int64) {
+func (s *runSplit) Count(rank int) (n int64) {
 	for _, r := range s.ranks[rank] {
 		n += r.Len
 	}
 	return n
 }
 
-func (s *parts) Runs(rank int) iter.Seq[Run] { return slices.Values(s.ranks[rank]) }
+func (s *runSplit) Runs(rank int) iter.Seq[Run] { return slices.Values(s.ranks[rank]) }
 
-func (s *parts) Locate(i int64) (rank int, local, n int64) {
+func (s *runSplit) Locate(i int64) (rank int, local, n int64) {
 	k := sort.Search(len(s.all), func(k int) bool { return s.all[k].At+s.all[k].Len > i })
 	p := &s.all[k]
 	return p.rank, p.local + i - p.At, p.At + p.Len - i
@@ -77,7 +77,7 @@ func (s *parts) Locate(i int64) (rank int, local, n int64) {
 // too few. So as little moves as can for these counts: what those who stay have too few,
 // and all that who comes has. Where it is free who has one more, as of blocks, those have
 // it that had most.
-func least(old Split, stay []int, fresh Split, free bool) *parts {
+func leastMovement(old Split, stay []int, fresh Split, free bool) *runSplit {
 	ranks := fresh.Ranks()
 	have, want := make([]int64, ranks), make([]int64, ranks)
 	for d := range ranks {
@@ -131,7 +131,7 @@ func least(old Split, stay []int, fresh Split, free bool) *parts {
 		}
 		runs[d] = joined(runs[d])
 	}
-	p, err := newParts(fresh.Elems(), runs)
+	p, err := newRunSplit(fresh.Elems(), runs)
 	if err != nil {
 		panic("gompi: BUG: " + err.Error()) // all that there was was given, once
 	}

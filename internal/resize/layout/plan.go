@@ -6,7 +6,7 @@ import "iter"
 
 // Piece is elements that a rank of the split before has side by side, and one of the
 // split after, too. Offsets are among the elements of each, in elements.
-type Piece struct {
+type Segment struct {
 	From, To     int
 	FromAt, ToAt int64
 	Len          int64
@@ -15,23 +15,23 @@ type Piece struct {
 // Receives are the pieces that rank to has in next, in the order in which it has them.
 // Both splits are of the same elements. Between two ranks pieces are in the same order
 // for who sends as for who receives.
-func Receives(old, next Split, to int) iter.Seq[Piece] {
-	return pieces(next, old, to, func(at int64, rank int, theirs, n int64) Piece {
-		return Piece{From: rank, To: to, FromAt: theirs, ToAt: at, Len: n}
+func Receives(old, next Split, to int) iter.Seq[Segment] {
+	return segments(next, old, to, func(at int64, rank int, theirs, n int64) Segment {
+		return Segment{From: rank, To: to, FromAt: theirs, ToAt: at, Len: n}
 	})
 }
 
 // Sends are the pieces that rank from has in old, in the order in which it has them.
-func Sends(old, next Split, from int) iter.Seq[Piece] {
-	return pieces(old, next, from, func(at int64, rank int, theirs, n int64) Piece {
-		return Piece{From: from, To: rank, FromAt: at, ToAt: theirs, Len: n}
+func Sends(old, next Split, from int) iter.Seq[Segment] {
+	return segments(old, next, from, func(at int64, rank int, theirs, n int64) Segment {
+		return Segment{From: from, To: rank, FromAt: at, ToAt: theirs, Len: n}
 	})
 }
 
 // pieces walks over what a rank has in mine, and finds who has it in other.
-func pieces(mine, other Split, rank int, piece func(at int64, rank int, theirs, n int64) Piece) iter.Seq[Piece] {
-	return func(yield func(Piece) bool) {
-		var last Piece
+func segments(mine, other Split, rank int, piece func(at int64, rank int, theirs, n int64) Segment) iter.Seq[Segment] {
+	return func(yield func(Segment) bool) {
+		var last Segment
 		at := int64(0)
 		for r := range mine.Runs(rank) {
 			for r.Len > 0 {

@@ -23,7 +23,7 @@ func check(t testing.TB, old, next Split, stay []int) {
 		t.Fatalf("%d elements move from %d ranks to %d, Moved says %d", moved, old.Ranks(), next.Ranks(), got)
 	}
 	type pair struct{ from, to int }
-	received, sent := map[pair][]Piece{}, map[pair][]Piece{}
+	received, sent := map[pair][]Segment{}, map[pair][]Segment{}
 	total := int64(0)
 	for to := range next.Ranks() {
 		at := int64(0)
@@ -51,7 +51,7 @@ func check(t testing.TB, old, next Split, stay []int) {
 		t.Fatalf("%d pairs send, %d receive", len(sent), len(received))
 	}
 	// Between two ranks both sides have the same elements, in the same order.
-	elems := func(list []Piece) (l [][2]int64) {
+	elems := func(list []Segment) (l [][2]int64) {
 		for _, p := range list {
 			for k := range p.Len {
 				l = append(l, [2]int64{p.FromAt + k, p.ToAt + k})

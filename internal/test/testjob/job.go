@@ -130,7 +130,7 @@ func (j *Job) Boot(sp protocol.StartProc) (*mpi.Process, error) {
 	if n := j.cfg.commons; n != nil {
 		said = &counting{ctl, n}
 	}
-	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: make([]byte, segment.RollCallBytes), Wrap: j.cfg.wrap})
+	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: make([]byte, segment.CallRegistryBytes), Wrap: j.cfg.wrap})
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ type counting struct {
 	commons *atomic.Int64
 }
 
-func (c *counting) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error) {
+func (c *counting) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.ArenaRange, error) {
 	c.commons.Add(1)
 	return c.Control.Common(id, m, n, first, have)
 }
