@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bytepool recycles memory of a few bytes to a few megabytes.
+// Package bytepool recycles memory of 16 bytes to 16 MiB for payloads. A Pool hands
+// out blocks by Get and takes them back by Put. It keeps at most MaxKept bytes and
+// one block more, so a burst of messages does not hold its memory for ever.
 package bytepool
 
-// Pool recycles memory for payloads in powers of two, so that a burst of them costs
-// no allocation the second time. What a flood leaves goes. The zero value is ready.
+// Pool recycles blocks of memory, which are powers of two in size. The zero value is
+// ready. A Pool does no locking.
 type Pool struct {
-	free [maxBlock + 1][][]byte
-	kept int // bytes
+	free [maxBlock + 1][][]byte // by the logarithm of the size
+	kept int                    // bytes in free
 }
 
 const (
-	minBlock = 4  // 16 bytes
-	maxBlock = 24 // 16 MiB: above every eager limit
+	minBlock = 4  // log2 of 16 bytes
+	maxBlock = 24 // log2 of 16 MiB, above every eager limit
 
-	// MaxKept is how many bytes a pool keeps, or one block more.
+	// MaxKept bounds the bytes that a pool keeps; the last block may exceed it.
 	MaxKept = 4 << 20
 )
 
+// blockClass returns the logarithm of the size of a block for n bytes.
 func blockClass(n int) uint8 {
 	c := uint8(minBlock)
 	for 1<<c < n {
@@ -26,7 +29,7 @@ func blockClass(n int) uint8 {
 	return c
 }
 
-// Get returns n bytes with anything in them, nil for none.
+// Get returns n bytes with undefined contents, or nil if n is 0.
 func (p *Pool) Get(n int) []byte {
 	if n == 0 {
 		return nil
@@ -41,7 +44,7 @@ func (p *Pool) Get(n int) []byte {
 	return make([]byte, n, 1<<blockClass(n))
 }
 
-// Put takes back memory of Get, or nil.
+// Put takes back memory that Get returned; b may be nil.
 func (p *Pool) Put(b []byte) {
 	if b != nil && p.kept < MaxKept {
 		free := &p.free[blockClass(cap(b))]
@@ -50,5 +53,5 @@ func (p *Pool) Put(b []byte) {
 	}
 }
 
-// Kept is how many bytes lie unused.
+// Kept returns the number of unused bytes that the pool holds.
 func (p *Pool) Kept() int { return p.kept }

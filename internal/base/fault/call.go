@@ -2,5 +2,6 @@
 
 package fault
 
-// Call names a call in errors and in the registry of blocking calls: "Recv".
+// Call names a call of the library, such as "Recv", in errors and in the
+// registry of blocking calls.
 type Call string

@@ -4,84 +4,117 @@ package fault
 
 import "fmt"
 
-// Class is a kind of error. The error classes of package mpi are these, with
-// the same numbers, which also travel between processes.
+// Class is a kind of error. Package mpi has the same error classes under the
+// same numbers. The numbers travel between processes.
 type Class uint8
 
-// The classes.
+// The classes. Each comment says when an operation fails with the class.
 const (
 	OK          Class = iota
-	Truncate          // a message longer than its buffer
+	Truncate          // the message is longer than the buffer
 	ProcFailed        // a process that the operation needs has failed
 	Revoked           // the communicator was revoked
-	Cancelled         // withdrawn by its context or by Cancel
+	Cancelled         // the context or Cancel withdrew the operation
 	Request           // the request is not active, or belongs to another start
 	Comm              // the communicator was freed, or is not usable here
-	Rank              // outside the communicator
-	Tag               // outside its range
-	Type              // elements that cannot be moved, or a typed receive of an encoded value, or the reverse
-	Count             // two sides that are not the same number of bytes
-	Root              // outside the communicator
-	Op                // an operation that is not defined for the elements
-	Buffer            // no room for a buffered send
-	Mismatch          // ranks of one collective disagree
+	Rank              // the rank is outside the communicator
+	Tag               // the tag is out of range
+	Type              // the elements cannot be moved, or only one side is an encoded value
+	Count             // the two sides are of different numbers of bytes
+	Root              // the root is outside the communicator
+	Op                // the operation is not defined for the elements
+	Buffer            // there is no room for a buffered send
+	Mismatch          // the ranks of one collective disagree
 	Aborted           // another rank gave up the collective
-	InUse             // a buffer is used by two operations
+	InUse             // two operations use the buffer
 	Unreachable       // a transport or peer broke its contract, or a living process cannot be reached
-	NotReady          // ready mode without a posted receive
-	Finalized         // the process was finalized
-	Arg               // another bad argument; elements of an atomic access that are not aligned
-	NoMemory          // shared memory could not be had
-	Overlap           // a second collective call while one blocks
-	Topology          // no such topology
-	Keyval            // no such attribute key
+	NotReady          // a ready send found no posted receive
+	Finalized         // this process was finalized
+	Arg               // another argument is wrong, or elements of an atomic access are not aligned
+	NoMemory          // there is not enough shared memory
+	Overlap           // the rank made a second collective call while one blocks
+	Topology          // there is no such topology
+	Keyval            // there is no such attribute key
 	Win               // the window was freed, or is not usable here
-	Size              // a window of a size that cannot be
-	LockType          // no such lock type
-	Assert            // an assertion that the call does not have
+	Size              // a window cannot have this size
+	LockType          // there is no such lock type
+	Assert            // the call does not have this assertion
 	RMASync           // the call does not fit the window's epochs
-	RMARange          // outside the target's memory
-	RMAAttach         // memory cannot be attached
-	RMAShared         // memory cannot be shared
-	RMAFlavor         // the window's kind does not have the call
+	RMARange          // the access is outside the target's memory
+	RMAAttach         // the memory cannot be attached
+	RMAShared         // the memory cannot be shared
+	RMAFlavor         // this kind of window does not have the call
 	Closed            // the owner has closed the memory
-	Left              // a process that the operation needs has left the job in order
+	Left              // a process that the operation needs has finalized and left the job
 	Session           // the session was closed
-	Set               // no such process set
-	SetGone           // nobody holds the process set any more
+	Set               // there is no such process set
+	SetGone           // no process holds the process set any more
 	SetReplaced       // a change has replaced the process set
-	NoWatch           // nobody can follow a change of the process set
+	NoWatch           // no member of the process set can follow a change of it
 	Refused           // an operation on process sets was refused
-	TooLate           // an operation can not be cancelled any more
-	RolledBack        // a change of process sets does not happen
-	Leaving           // the process leaves by a change
+	TooLate           // the operation can no longer be cancelled
+	RolledBack        // the change of process sets was rolled back
+	Leaving           // this process leaves the job by a change
 	Spawn             // processes could not be started
-	Port              // no such port
-	Service           // a service name that is taken, or not the caller's
-	Name              // a service name that nobody has published
+	Port              // there is no such port
+	Service           // the service name is taken, or belongs to another process
+	Name              // no process has published the service name
 
-	// Told is no error's class: Fault.Err is an error of the public packages,
-	// which whoever handles errors has seen.
+	// Reported is not a class of errors. Fault.Err is then an error of the
+	// public packages that the error handler has already received.
 	Reported
 )
 
-// text is what Error gives.
+// text holds the result of Error for each class.
 var text = [...]string{
-	Truncate: "message truncated", ProcFailed: "process failed", Revoked: "communicator revoked",
-	Cancelled: "cancelled", Request: "invalid request", Comm: "invalid communicator",
-	Rank: "invalid rank", Tag: "invalid tag", Type: "invalid type", Count: "invalid count",
-	Root: "invalid root", Op: "invalid operation", Buffer: "no buffer space", Mismatch: "ranks disagree",
-	Aborted: "given up by another rank", InUse: "buffer in use", Unreachable: "communication failed",
-	NotReady: "receive not posted", Finalized: "process was finalized", Arg: "invalid argument",
-	NoMemory: "out of memory", Overlap: "overlapping collective calls", Topology: "no such topology",
-	Keyval: "invalid attribute key", Win: "invalid window", Size: "invalid window size",
-	LockType: "invalid lock type", Assert: "invalid assertion", RMASync: "wrong synchronisation",
-	RMARange: "outside the target's memory", RMAAttach: "memory cannot be attached",
-	RMAShared: "memory cannot be shared", RMAFlavor: "wrong kind of window", Closed: "memory was closed",
-	Left: "has left the job", Session: "invalid session", Set: "no such process set", SetGone: "process set is gone",
-	SetReplaced: "process set was replaced", NoWatch: "nobody follows the process set", Refused: "operation refused",
-	TooLate: "change was accepted", RolledBack: "change was rolled back", Leaving: "leaves by a change",
-	Spawn: "spawn failed", Port: "invalid port", Service: "invalid service name", Name: "no such service",
+	Truncate:    "message truncated",
+	ProcFailed:  "process failed",
+	Revoked:     "communicator revoked",
+	Cancelled:   "cancelled",
+	Request:     "invalid request",
+	Comm:        "invalid communicator",
+	Rank:        "invalid rank",
+	Tag:         "invalid tag",
+	Type:        "invalid type",
+	Count:       "invalid count",
+	Root:        "invalid root",
+	Op:          "invalid operation",
+	Buffer:      "no buffer space",
+	Mismatch:    "ranks disagree",
+	Aborted:     "given up by another rank",
+	InUse:       "buffer in use",
+	Unreachable: "communication failed",
+	NotReady:    "receive not posted",
+	Finalized:   "process was finalized",
+	Arg:         "invalid argument",
+	NoMemory:    "out of memory",
+	Overlap:     "overlapping collective calls",
+	Topology:    "no such topology",
+	Keyval:      "invalid attribute key",
+	Win:         "invalid window",
+	Size:        "invalid window size",
+	LockType:    "invalid lock type",
+	Assert:      "invalid assertion",
+	RMASync:     "wrong synchronisation",
+	RMARange:    "outside the target's memory",
+	RMAAttach:   "memory cannot be attached",
+	RMAShared:   "memory cannot be shared",
+	RMAFlavor:   "wrong kind of window",
+	Closed:      "memory was closed",
+	Left:        "has left the job",
+	Session:     "invalid session",
+	Set:         "no such process set",
+	SetGone:     "process set is gone",
+	SetReplaced: "process set was replaced",
+	NoWatch:     "nobody follows the process set",
+	Refused:     "operation refused",
+	TooLate:     "change was accepted",
+	RolledBack:  "change was rolled back",
+	Leaving:     "leaves by a change",
+	Spawn:       "spawn failed",
+	Port:        "invalid port",
+	Service:     "invalid service name",
+	Name:        "no such service",
 }
 
 // Error makes a class usable as the target of errors.Is.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package span keeps what is free of a range of addresses, of which pieces of
-// any length are given out and taken back.
+// Package freelist keeps the free parts of a range of addresses. A List gives out
+// pieces of any length by best fit and takes them back. The caller knows how long
+// each piece is; the package does no locking.
 package freelist
 
 import (
@@ -12,12 +13,12 @@ import (
 // Span is the addresses [Off, Off+Size).
 type Span struct{ Off, Size int64 }
 
-// List is what is free: in order, and no two of them touch. The zero value is
-// empty.
+// List holds the free spans in ascending order; no two of them adjoin. The zero value
+// has none.
 type List []Span
 
-// Take cuts size addresses off the smallest span that holds them, false if
-// none does.
+// Take cuts size addresses off the smallest span that is large enough. It returns
+// false if there is no such span.
 func (l *List) Take(size int64) (off int64, ok bool) {
 	best := -1
 	for i, s := range *l {
@@ -36,7 +37,7 @@ func (l *List) Take(size int64) (off int64, ok bool) {
 	return off, true
 }
 
-// Put makes addresses free that are not.
+// Put returns the addresses [off, off+size) to the list. They must not be free.
 func (l *List) Put(off, size int64) {
 	i, _ := slices.BinarySearchFunc(*l, off, func(s Span, off int64) int { return cmp.Compare(s.Off, off) })
 	*l = slices.Insert(*l, i, Span{off, size})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package group is the algebra of process groups (MPI 4.1 section 7.3) on
-// wire.Members. Work grows with the number of ranges of a group, not with its
-// ranks, wherever the result can be said in ranges. All functions are pure.
+// Package group is the algebra of process groups of MPI 4.1 section 7.3, on
+// wire.Members. The work grows with the number of ranges of a group and not with the
+// number of its ranks, wherever ranges can express the result. All functions are pure.
 package group
 
 import (
@@ -12,21 +12,21 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Triplet names the ranks First, First+Stride, ... up to Last, which need not
-// be among them. Stride is negative if Last is below First.
+// Triplet names the ranks First, First+Stride, ... up to Last. Last itself need not
+// be one of them. Stride is negative if Last is below First.
 type Triplet struct{ First, Last, Stride int }
 
 // Order is the result of Compare.
 type Order uint8
 
-// How two groups compare.
+// Results of Compare.
 const (
 	Unequal Order = iota
 	Similar       // the same members in another order
 	Ident         // the same members in the same order
 )
 
-// Compare tells how two groups compare.
+// Compare compares two groups.
 func Compare(a, b wire.Members) Order {
 	switch {
 	case a.Equal(b):
@@ -37,13 +37,13 @@ func Compare(a, b wire.Members) Order {
 	return Similar
 }
 
-// Intersection is the members of a that are in b, in the order of a.
+// Intersection returns the members of a that are in b, in the order of a.
 func Intersection(a, b wire.Members) wire.Members { return pick(a, common(a, b)) }
 
-// Difference is the members of a that are not in b, in the order of a.
+// Difference returns the members of a that are not in b, in the order of a.
 func Difference(a, b wire.Members) wire.Members { return pick(a, complement(a.Len(), common(a, b))) }
 
-// Union is the members of a, then those of b that are not in a.
+// Union returns the members of a, followed by the members of b that are not in a.
 func Union(a, b wire.Members) wire.Members {
 	var m wire.MembersBuilder
 	for _, r := range a.Ranges() {
@@ -55,8 +55,8 @@ func Union(a, b wire.Members) wire.Members {
 	return m.Members()
 }
 
-// Incl is the members of a with the given ranks, in that order. Ranks must
-// exist and be different.
+// Incl returns the members of a with the given ranks, in the order of ranks. The ranks
+// must exist and be different.
 func Incl(a wire.Members, ranks []int) (wire.Members, error) {
 	if _, err := checkRanks(a.Len(), ranks); err != nil {
 		return wire.Members{}, err
@@ -68,8 +68,8 @@ func Incl(a wire.Members, ranks []int) (wire.Members, error) {
 	return m.Members(), nil
 }
 
-// Excl is the members of a without those of the given ranks, which must exist
-// and be different.
+// Excl returns the members of a except those with the given ranks. The ranks must
+// exist and be different.
 func Excl(a wire.Members, ranks []int) (wire.Members, error) {
 	out, err := checkRanks(a.Len(), ranks)
 	if err != nil {
@@ -78,8 +78,8 @@ func Excl(a wire.Members, ranks []int) (wire.Members, error) {
 	return pick(a, complement(a.Len(), out)), nil
 }
 
-// RangeIncl is the members of a with the ranks of the triplets, in that order.
-// Ranks must exist and be different.
+// RangeIncl returns the members of a with the ranks of the triplets, in the order of
+// the triplets. The ranks must exist and be different.
 func RangeIncl(a wire.Members, ts []Triplet) (wire.Members, error) {
 	if _, err := checkTriplets(a.Len(), ts); err != nil {
 		return wire.Members{}, err
@@ -91,8 +91,8 @@ func RangeIncl(a wire.Members, ts []Triplet) (wire.Members, error) {
 	return m.Members(), nil
 }
 
-// RangeExcl is the members of a without those with the ranks of the triplets,
-// which must exist and be different.
+// RangeExcl returns the members of a except those with the ranks of the triplets. The
+// ranks must exist and be different.
 func RangeExcl(a wire.Members, ts []Triplet) (wire.Members, error) {
 	out, err := checkTriplets(a.Len(), ts)
 	if err != nil {
@@ -101,8 +101,8 @@ func RangeExcl(a wire.Members, ts []Triplet) (wire.Members, error) {
 	return pick(a, complement(a.Len(), out)), nil
 }
 
-// Translate gives the ranks in b of the members of a with the given ranks, -1
-// for those that are not in b. Ranks must exist.
+// Translate returns the ranks in b of the members of a with the given ranks. A member
+// that is not in b has -1. The given ranks must exist.
 func Translate(a wire.Members, ranks []int, b wire.Members) ([]int, error) {
 	out := make([]int, len(ranks))
 	for i, r := range ranks {
@@ -114,10 +114,10 @@ func Translate(a wire.Members, ranks []int, b wire.Members) ([]int, error) {
 	return out, nil
 }
 
-// count is the number of ranks; the bound keeps the difference in range.
+// count returns the number of ranks. The bound keeps the difference in range.
 func (t Triplet) count() int { return (max(t.Last, -1<<62)-t.First)/t.Stride + 1 }
 
-// ranges checks triplets for a group of n ranks and returns their ranks.
+// checkTriplets checks triplets for a group of n ranks and returns their ranks.
 func checkTriplets(n int, ts []Triplet) ([]span, error) {
 	spans := make([]span, 0, len(ts))
 	for _, t := range ts {
@@ -129,7 +129,7 @@ func checkTriplets(n int, ts []Triplet) ([]span, error) {
 		case (t.Last < t.First) != (t.Stride < 0) && t.Last != t.First:
 			return nil, fmt.Errorf("no rank lies between %d and %d with stride %d", t.First, t.Last, t.Stride)
 		case t.Last < 0 || t.Last >= n:
-			// The last rank that is meant may still exist.
+			// The last rank of the triplet may still exist.
 			if last := t.First + (t.count()-1)*t.Stride; last < 0 || last >= n {
 				return nil, fmt.Errorf("rank %d of %d", last, n)
 			}
@@ -139,7 +139,7 @@ func checkTriplets(n int, ts []Triplet) ([]span, error) {
 	return sorted(spans)
 }
 
-// ranked checks a list of ranks of a group of n and returns them as spans.
+// checkRanks checks a list of ranks of a group of n and returns them as spans.
 func checkRanks(n int, ranks []int) ([]span, error) {
 	spans := make([]span, len(ranks))
 	for i, r := range ranks {
@@ -151,7 +151,7 @@ func checkRanks(n int, ranks []int) ([]span, error) {
 	return sorted(spans)
 }
 
-// shared gives the ranks in a of the members that are in b, too.
+// common returns the ranks in a of the members that are also in b.
 func common(a, b wire.Members) []span {
 	if len(a.Ranges())*len(b.Ranges()) > min(a.Len(), b.Len()) {
 		return commonOneByOne(a, b)
@@ -171,8 +171,8 @@ func common(a, b wire.Members) []span {
 	return spans
 }
 
-// sharedOneByOne looks every member up: for groups of about as many ranges as
-// members.
+// commonOneByOne is common for groups with about as many ranges as members. It looks
+// up every member.
 func commonOneByOne(a, b wire.Members) []span {
 	var spans []span
 	if a.Len() <= b.Len() {
@@ -196,7 +196,7 @@ func commonOneByOne(a, b wire.Members) []span {
 	return spans
 }
 
-// keep is the members of a with the ranks of ordered spans.
+// pick returns the members of a with the ranks of the ordered spans.
 func pick(a wire.Members, spans []span) wire.Members {
 	var m wire.MembersBuilder
 	for _, s := range spans {
@@ -205,7 +205,7 @@ func pick(a wire.Members, spans []span) wire.Members {
 	return m.Members()
 }
 
-// cut adds the members of a with the ranks first, first+step, ... to m.
+// appendRanks adds the members of a with the ranks first, first+step, ... to m.
 func appendRanks(m *wire.MembersBuilder, a wire.Members, first, count, step int) {
 	for count > 0 {
 		k, at := a.Find(first)

@@ -8,12 +8,13 @@ import (
 	"slices"
 )
 
-// span is the ranks first, first+step, ..., count of them; step > 0.
+// span is count ranks: first, first+step, ...; step > 0.
 type span struct{ first, count, step int }
 
 func (s span) last() int { return s.first + (s.count-1)*s.step }
 
-// ascending is the span of the ranks first, first+step, ..., for any step.
+// ascending returns the span of the ranks first, first+step, ... for a step of either
+// sign.
 func ascending(first, count, step int) span {
 	if step < 0 {
 		first, step = first+(count-1)*step, -step
@@ -24,6 +25,7 @@ func ascending(first, count, step int) span {
 	return span{first, count, step}
 }
 
+// total returns the number of ranks of disjoint spans.
 func total(spans []span) int {
 	n := 0
 	for _, s := range spans {
@@ -32,7 +34,7 @@ func total(spans []span) int {
 	return n
 }
 
-// push appends rank i, which is above all of spans.
+// push appends rank i, which is above all ranks of spans.
 func push(spans []span, i int) []span {
 	if k := len(spans) - 1; k >= 0 {
 		switch s := &spans[k]; {
@@ -48,8 +50,8 @@ func push(spans []span, i int) []span {
 	return append(spans, span{i, 1, 1})
 }
 
-// sorted brings spans into an order in which each ends before the next begins.
-// Those that interlock are taken apart. A rank that stands twice is an error.
+// sorted returns the ranks of spans in an order in which each span ends before the
+// next one begins. It takes interleaved spans apart. A duplicate rank is an error.
 func sorted(spans []span) ([]span, error) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	var out []span
@@ -67,7 +69,7 @@ func sorted(spans []span) ([]span, error) {
 		var ranks []int
 		for _, s := range spans[i:j] {
 			if len(ranks)+s.count > last-spans[i].first+1 {
-				return nil, fmt.Errorf("a rank stands twice from %d to %d", spans[i].first, last)
+				return nil, fmt.Errorf("a rank from %d to %d is listed twice", spans[i].first, last)
 			}
 			for k := range s.count {
 				ranks = append(ranks, s.first+k*s.step)
@@ -76,7 +78,7 @@ func sorted(spans []span) ([]span, error) {
 		slices.Sort(ranks)
 		for k, r := range ranks {
 			if k > 0 && ranks[k-1] == r {
-				return nil, fmt.Errorf("rank %d stands twice", r)
+				return nil, fmt.Errorf("rank %d is listed twice", r)
 			}
 			out = push(out, r)
 		}
@@ -85,11 +87,11 @@ func sorted(spans []span) ([]span, error) {
 	return out, nil
 }
 
-// others gives the ranks below n that are not in the ordered spans.
+// complement returns the ranks below n that are not in the ordered spans.
 func complement(n int, spans []span) []span {
 	var out []span
 	next := 0
-	upTo := func(end int) { // the ranks from next up to end
+	upTo := func(end int) { // appends the ranks from next up to end
 		if end > next {
 			out = append(out, ascending(next, end-next, 1))
 		}

@@ -9,11 +9,12 @@ import (
 	"sort"
 )
 
-// Dims fills in the zero entries of dims so that the product of all is n: as
-// close to each other as can be, the larger ones first: of all non-increasing
-// sequences those whose largest and smallest entry differ least, and of these
-// the least one. It fails if an entry is negative or n is no multiple of the product
-// of the others.
+// Dims replaces the zero entries of dims so that the product of all entries is n.
+// The new entries are as close to each other as possible, the larger ones first.
+// More exactly: of all non-increasing sequences, Dims takes those with the least
+// difference of the largest and the smallest entry, and of these the
+// lexicographically least. It fails if an entry is negative or n is not a multiple
+// of the product of the other entries.
 func Dims(n int, dims []int) error {
 	if n < 1 || n > math.MaxUint32 {
 		return fmt.Errorf("a grid of %d processes", n)
@@ -46,22 +47,22 @@ func Dims(n int, dims []int) error {
 	return nil
 }
 
-// factors looks for non-increasing factors of a number.
+// factors is the state of a search for non-increasing factors of a number.
 type factors struct {
 	divs   []int // divisors of the number, ascending
-	now    []int // what is being tried
-	best   []int
-	spread int // of best: its first entry less its last
+	now    []int // the sequence under trial
+	best   []int // the best sequence so far
+	spread int   // first entry of best less its last
 }
 
-// closest finds the k factors of n of the least spread, and the least sequence
-// of those that have it.
+// closest returns the k factors of n with the least spread, and of several such
+// sequences the least.
 func closest(n, k int) []int {
 	f := &factors{divs: divisors(n), now: make([]int, k), best: make([]int, k), spread: n}
 	root := sort.Search(n, func(r int) bool { return power(r+1, k, n) > n })
 	for _, d := range f.divs {
-		// The last entry is at most the root, so that the spread grows with
-		// the first one.
+		// The last entry is at most the root, so the spread grows with the
+		// first entry.
 		if d-root >= f.spread {
 			break
 		}
@@ -73,8 +74,8 @@ func closest(n, k int) []int {
 	return f.best
 }
 
-// extend tries all sequences that go on from entry i with factors of n, the
-// least first, and keeps those of a smaller spread.
+// extend tries all sequences that continue at entry i with factors of n, the least
+// first, and keeps the ones with a smaller spread.
 func (f *factors) extend(n, i int) {
 	first, rest := f.now[0], len(f.now)-i
 	if rest == 0 {
@@ -102,7 +103,7 @@ func (f *factors) extend(n, i int) {
 	}
 }
 
-// power is d to the power of k, or more than limit if that is.
+// power returns d to the power of k, or some number above limit if that exceeds limit.
 func power(d, k, limit int) int {
 	p := 1
 	for range k {
@@ -117,7 +118,7 @@ func power(d, k, limit int) int {
 	return p
 }
 
-// divisors are those of n > 0, ascending.
+// divisors returns the divisors of n > 0 in ascending order.
 func divisors(n int) []int {
 	var low, high []int
 	for d := 1; d <= n/d; d++ {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topo is the mathematics of process topologies: Cartesian grids,
-// their dimensions, and which process stands where when several hosts share a
-// topology. Everything in it is a pure function, so that all ranks compute the
-// same from the same data.
+// Package topo is the mathematics of process topologies. Grid is a Cartesian grid,
+// Dims chooses its dimensions, and MapGrid and MapGraph reorder ranks so that
+// neighbors are on the same host. All functions are pure, so every rank computes the
+// same result from the same data.
 package topo
 
 import (
@@ -13,17 +13,17 @@ import (
 	"slices"
 )
 
-// Grid is a Cartesian grid. Its places are numbered in row-major order: the
-// last dimension changes fastest. A grid without dimensions has one place.
-// Immutable; made by NewGrid.
+// Grid is a Cartesian grid. Its positions are numbered in row-major order: the last
+// dimension changes fastest. A grid without dimensions has one position. A Grid is
+// immutable; NewGrid makes it.
 type Grid struct {
 	dims    []int
 	periods []bool
 	n       int
 }
 
-// NewGrid checks and copies the dimensions. Each is positive, and says with
-// periods whether it is a ring.
+// NewGrid returns the grid with these dimensions, which must be positive. periods
+// says which dimensions are periodic. NewGrid copies both slices.
 func NewGrid(dims []int, periods []bool) (Grid, error) {
 	if len(dims) != len(periods) {
 		return Grid{}, fmt.Errorf("%d dimensions, %d periods", len(dims), len(periods))
@@ -42,16 +42,17 @@ func NewGrid(dims []int, periods []bool) (Grid, error) {
 	return Grid{slices.Clone(dims), slices.Clone(periods), int(n)}, nil
 }
 
-// Len is the number of places.
+// Len returns the number of positions.
 func (g Grid) Len() int { return g.n }
 
-// Dims is a copy of the dimensions.
+// Dims returns a copy of the dimensions.
 func (g Grid) Dims() []int { return slices.Clone(g.dims) }
 
-// Periods is a copy of what says which dimensions are rings.
+// Periods returns a copy of the periods: for each dimension whether it is periodic.
 func (g Grid) Periods() []bool { return slices.Clone(g.periods) }
 
-// Rank is the place with these coordinates; those of rings may lie outside.
+// Rank returns the position with these coordinates. A coordinate of a periodic
+// dimension may lie outside and wraps around.
 func (g Grid) Rank(coords []int) (int, error) {
 	if len(coords) != len(g.dims) {
 		return 0, fmt.Errorf("%d coordinates for %d dimensions", len(coords), len(g.dims))
@@ -69,7 +70,7 @@ func (g Grid) Rank(coords []int) (int, error) {
 	return rank, nil
 }
 
-// Coords are the coordinates of a place.
+// Coords returns the coordinates of a position.
 func (g Grid) Coords(rank int) []int {
 	coords := make([]int, len(g.dims))
 	for i := len(coords) - 1; i >= 0; i-- {
@@ -79,7 +80,7 @@ func (g Grid) Coords(rank int) []int {
 	return coords
 }
 
-// stride is the distance between neighbors of a dimension.
+// stride returns the distance between neighbors along a dimension.
 func (g Grid) stride(dim int) int {
 	s := 1
 	for _, n := range g.dims[dim+1:] {
@@ -88,8 +89,8 @@ func (g Grid) stride(dim int) int {
 	return s
 }
 
-// Shift gives the places from which and to which data moves that are shifted
-// by disp along a dimension; -1 outside the grid.
+// Shift returns the source and the destination of a shift by disp along a dimension,
+// as seen from rank. A position outside the grid is -1.
 func (g Grid) Shift(rank, dim, disp int) (from, to int) {
 	n, s := g.dims[dim], g.stride(dim)
 	c := rank / s % n
@@ -107,8 +108,8 @@ func (g Grid) Shift(rank, dim, disp int) (from, to int) {
 	return from, to
 }
 
-// Sub is the grid of the remaining dimensions; remain has one entry for each
-// of g's.
+// Sub returns the grid of the remaining dimensions. remain has one entry for each
+// dimension of g.
 func (g Grid) Sub(remain []bool) Grid {
 	sub := Grid{n: 1}
 	for i, keep := range remain {
@@ -120,8 +121,8 @@ func (g Grid) Sub(remain []bool) Grid {
 	return sub
 }
 
-// Slice is the places of the subgrid of the remaining dimensions that holds
-// rank, in the order of that grid.
+// Slice returns the positions of the subgrid of the remaining dimensions that
+// contains rank, in the order of that subgrid.
 func (g Grid) Slice(rank int, remain []bool) []int {
 	places := []int{rank}
 	for i, keep := range remain {

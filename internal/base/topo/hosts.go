@@ -4,10 +4,10 @@ package topo
 
 import "slices"
 
-// hosts are the hosts of ranks, numbered in the order of their lowest ranks.
+// hosts groups ranks by host. Hosts are numbered in the order of their lowest ranks.
 type hosts struct {
-	host  []int32   // of each rank
-	ranks [][]int32 // of each host, ascending
+	host  []int32   // host of each rank
+	ranks [][]int32 // ranks of each host, ascending
 }
 
 func newHosts(host []uint32) hosts {
@@ -26,7 +26,7 @@ func newHosts(host []uint32) hosts {
 	return h
 }
 
-// most is the number of ranks of the largest host.
+// largest returns the number of ranks of the largest host.
 func (h hosts) largest() int {
 	n := 0
 	for _, ranks := range h.ranks {
@@ -35,11 +35,11 @@ func (h hosts) largest() int {
 	return n
 }
 
-// one reports whether nothing can be gained by another order.
+// single reports whether all ranks are on one host, so no other order is better.
 func (h hosts) single() bool { return len(h.ranks) < 2 }
 
-// assign gives the places that are to be on a host, ascending, to its ranks,
-// ascending: at[place] is a host, the result's entry a rank.
+// assign turns a map of positions to hosts into a map of positions to ranks. Each
+// host's positions, in ascending order, go to its ranks, in ascending order.
 func (h hosts) assign(at []int32) []int {
 	order := make([]int, len(at))
 	next := slices.Clone(h.ranks)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says from which gompi a program was built.
+// Package version says from which gompi a program was built. Gompi is the version,
+// Line the answer to --version. Both come from the build information that the go
+// command writes into a program.
 package version
 
 import (
@@ -13,17 +15,17 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Release is the version of gompi where the build knows no better one.
+// Release is the version of gompi if the build information has none.
 const Release = "0.1"
 
-// Gompi is the version of gompi that this program was built with, such as "v1.2.3",
-// "0.1 (4f1c2a9b8d7e)" or "0.1 (unknown build)".
+// Gompi returns the version of gompi that this program was built with, such as
+// "v1.2.3", "0.1 (4f1c2a9b8d7e)" or "0.1 (unknown build)".
 var Gompi = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
 	return fromBuild(info)
 })
 
-// Line is what a command answers to --version.
+// Line returns the answer of a command to --version.
 func Line(command string) string {
 	return fmt.Sprintf("%s %s, protocol %d, %s %s/%s\n", command, Gompi(), wire.Protocol, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
@@ -31,8 +33,8 @@ func Line(command string) string {
 // module is the path of gompi's module.
 const module = "gompi"
 
-// of reads the version out of what the go command has written into a program. Where gompi
-// is not the main module, the revision there is another project's.
+// fromBuild reads the version from the program's build information. If gompi is not
+// the main module, the revision there belongs to another project.
 func fromBuild(info *debug.BuildInfo) string {
 	if info == nil {
 		return Release + " (unknown build)"
@@ -54,7 +56,7 @@ func fromBuild(info *debug.BuildInfo) string {
 	return Release + " (unknown build)"
 }
 
-// ofMain is for gompi's own programs.
+// fromMainModule reads the version of a program of gompi's own module.
 func fromMainModule(info *debug.BuildInfo) string {
 	revision, dirty := "", ""
 	for _, s := range info.Settings {
@@ -76,9 +78,9 @@ func fromMainModule(info *debug.BuildInfo) string {
 	return Release + " (" + revision + dirty + ")"
 }
 
-// known reports whether the go command has known a module's version. The folder of a
-// replace directive has none; a requirement for it is written v0.0.0, with or without zeros
-// behind it.
+// known reports whether v is a version that the go command has found out. A module
+// in the folder of a replace directive has none. Its requirement then reads v0.0.0,
+// with or without zeros behind it.
 func known(v string) bool {
 	return v != "" && v != "(devel)" && v != "v0.0.0" && !strings.HasPrefix(v, "v0.0.0-00010101000000-")
 }

@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// NoHost is the host of a process that has ended so long ago that nobody knows
-// where it was.
+// NoHost is the host of a process that ended so long ago that its host is no longer
+// known.
 const NoHost = 1<<32 - 1
 
-// HostRun says that Count successive members of a set are on a host, by its
-// number in the job.
+// HostRun says that Count successive members of a set are on one host. Host is the
+// number of the host in the job.
 type HostRun struct {
 	Host  uint32
 	Count int
 }
 
-// Hosts says on which host each member of a set is, in their order, in as few
-// runs as there can be. Empty: it is not said.
+// Hosts lists the host of each member of a set, in the order of the members, in as few
+// runs as possible. Empty means that the hosts are not known.
 type Hosts []HostRun
 
-// Add appends count members, at least 1.
+// Add appends count members, at least 1, on one host.
 func (h Hosts) Add(host uint32, count int) Hosts {
 	if k := len(h) - 1; k >= 0 && h[k].Host == host {
 		h[k].Count += count
@@ -32,7 +32,7 @@ func (h Hosts) Add(host uint32, count int) Hosts {
 	return append(h, HostRun{host, count})
 }
 
-// Len is how many members it tells of.
+// Len returns the number of members in the list.
 func (h Hosts) Len() int {
 	n := 0
 	for _, r := range h {
@@ -41,8 +41,8 @@ func (h Hosts) Len() int {
 	return n
 }
 
-// Of is where some of the members, h being their hosts, are in an order of their
-// own; empty if that is not said.
+// Subset returns the hosts of some of the members, in the order of some. h lists the
+// hosts of members. The result is empty if a host is not known.
 func (h Hosts) Subset(members, some Members) Hosts {
 	if len(h) == 0 || some.Len() == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (h Hosts) Subset(members, some Members) Hosts {
 	return of
 }
 
-// All is the host of each member; nil if one is not known, or it is not said.
+// All returns the host of each member, or nil if the host of any member is not known.
 func (h Hosts) All() []uint32 {
 	if len(h) == 0 || slices.ContainsFunc(h, func(r HostRun) bool { return r.Host == NoHost }) {
 		return nil
@@ -73,6 +73,7 @@ func (h Hosts) All() []uint32 {
 	return h.expand()
 }
 
+// expand returns the host of each member.
 func (h Hosts) expand() []uint32 {
 	all := make([]uint32, 0, h.Len())
 	for _, r := range h {
@@ -83,7 +84,7 @@ func (h Hosts) expand() []uint32 {
 	return all
 }
 
-// At is the host of a member; NoHost if it is not said.
+// At returns the host of a member, or NoHost if it is not known.
 func (h Hosts) At(member int) uint32 {
 	for _, r := range h {
 		if member -= r.Count; member < 0 {
@@ -93,8 +94,8 @@ func (h Hosts) At(member int) uint32 {
 	return NoHost
 }
 
-// And is where members are of which some are at h, and those that follow at more;
-// empty if either is not said.
+// Concat returns the hosts of the members of h followed by those of more. The result
+// is empty if either list is.
 func (h Hosts) Concat(more Hosts) Hosts {
 	if len(h) == 0 || len(more) == 0 {
 		return nil
@@ -106,13 +107,13 @@ func (h Hosts) Concat(more Hosts) Hosts {
 	return h
 }
 
-// hostRunBytes is what a run takes in AppendHosts, and the number of runs half of it.
+// hostRunBytes is the size of an encoded run. The count of the runs takes half of that.
 const hostRunBytes = 8
 
-// HostsBytes is the most that AppendHosts appends for so many members.
+// HostsBytes bounds the size of what AppendHosts appends for so many members.
 func HostsBytes(members int) int { return hostRunBytes/2 + members*hostRunBytes }
 
-// AppendHosts appends h in the form that ReadHosts accepts.
+// AppendHosts appends the encoding of h to b.
 func AppendHosts(b []byte, h Hosts) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(h)))
 	for _, r := range h {
@@ -122,8 +123,8 @@ func AppendHosts(b []byte, h Hosts) []byte {
 	return b
 }
 
-// ReadHosts reads where so many members are, or nothing, in at most maxRuns runs, and
-// returns the rest of b.
+// ReadHosts decodes the hosts of so many members, or an empty list, in at most maxRuns
+// runs. It returns the rest of b.
 func ReadHosts(b []byte, members, maxRuns int) (Hosts, []byte, error) {
 	if len(b) < hostRunBytes/2 {
 		return nil, nil, fmt.Errorf("list of hosts ends %d bytes early", hostRunBytes/2-len(b))

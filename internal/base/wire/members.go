@@ -11,12 +11,11 @@ import (
 	"sync"
 )
 
-// Members is an ordered list of processes without repetition, kept as ranges
-// so that a million ranks are a few bytes. It is immutable; the zero value is
-// empty.
+// Members is an ordered list of processes without repetition. It is kept as ranges, so
+// a million ranks may take a few bytes. A Members is immutable; the zero value is empty.
 //
-// The ranges are the only ones for the list: each takes as many processes as
-// lie equally far apart, from the first one on. There is no way with fewer.
+// A list has one representation only: from the first process on, each range takes as
+// many equally spaced processes as possible. No other representation has fewer ranges.
 type Members struct {
 	ranges []Range
 	starts []int // starts[i] is the index of ranges[i].First; len == len(ranges)
@@ -24,18 +23,18 @@ type Members struct {
 	index  *lazyIndex // nil if there are few ranges
 }
 
-// lazyIndex is built by the first look-up.
+// lazyIndex is an index that the first lookup builds.
 type lazyIndex struct {
 	once sync.Once
 	x    index
 }
 
-// fewRanges are looked through one by one.
+// fewRanges is the number of ranges up to which Index searches them one by one.
 const fewRanges = 16
 
-// NewMembers builds Members from ranges. It panics on a range of processes
-// that cannot exist; repeated processes are the caller's bug and are reported
-// by Check.
+// NewMembers returns the Members of these ranges. It panics if a range contains
+// processes that cannot exist. A process that is listed twice is a bug of the caller;
+// Check reports it.
 func NewMembers(rs ...Range) Members {
 	var b MembersBuilder
 	for _, r := range rs {
@@ -44,7 +43,7 @@ func NewMembers(rs ...Range) Members {
 	return b.Members()
 }
 
-// MembersOf builds Members from single processes.
+// MembersOf returns the Members of single processes.
 func MembersOf(ps ...ProcID) Members {
 	var b MembersBuilder
 	for _, p := range ps {
@@ -53,7 +52,7 @@ func MembersOf(ps ...ProcID) Members {
 	return b.Members()
 }
 
-// MembersBuilder puts Members together. The zero value is empty and ready.
+// MembersBuilder builds a Members. The zero value is empty and ready.
 type MembersBuilder struct{ m Members }
 
 // Add appends a range.
@@ -91,7 +90,7 @@ func (b *MembersBuilder) Add(r Range) {
 	m.starts = append(m.starts, m.n-r.Count)
 }
 
-// rest is r without its first process.
+// rest returns r without its first process.
 func (r Range) rest() Range {
 	if r.Count == 1 {
 		return Range{}
@@ -99,7 +98,7 @@ func (r Range) rest() Range {
 	return r.Sub(1, r.Count-1, 1)
 }
 
-// Members returns what was added. The builder is empty afterwards.
+// Members returns the list of all ranges added so far and empties the builder.
 func (b *MembersBuilder) Members() Members {
 	m := b.m
 	b.m = Members{}
@@ -109,16 +108,16 @@ func (b *MembersBuilder) Members() Members {
 	return m
 }
 
-// Len is the number of processes.
+// Len returns the number of processes.
 func (m Members) Len() int { return m.n }
 
-// Ranges returns the ranges; the caller must not change them.
+// Ranges returns the ranges. The caller must not change them.
 func (m Members) Ranges() []Range { return m.ranges }
 
-// Start is the index of the first process of range k.
+// Start returns the index of the first process of range k.
 func (m Members) Start(k int) int { return m.starts[k] }
 
-// Find returns the range of process i, 0 <= i < Len, and its place there.
+// Find returns the range of process i, 0 <= i < Len, and the position in that range.
 func (m Members) Find(i int) (k, place int) {
 	k = sort.SearchInts(m.starts, i+1) - 1
 	return k, i - m.starts[k]
@@ -143,8 +142,8 @@ func (m Members) All() iter.Seq2[int, ProcID] {
 	}
 }
 
-// Index returns the position of p, or -1. It takes time in proportion to the
-// number of different strides, not of processes or ranges.
+// Index returns the position of p, or -1. Its time grows with the number of different
+// strides and not with the number of processes or ranges.
 func (m Members) Index(p ProcID) int {
 	if m.index != nil {
 		m.index.once.Do(func() { m.index.x = newIndex(m) })
@@ -158,14 +157,14 @@ func (m Members) Index(p ProcID) int {
 	return -1
 }
 
-// Equal reports whether both are the same processes in the same order.
+// Equal reports whether both lists have the same processes in the same order.
 func (m Members) Equal(o Members) bool { return slices.Equal(m.ranges, o.ranges) }
 
 // maxPairs bounds the comparisons of Check.
 const maxPairs = 1 << 24
 
-// Check reports whether no process stands twice. A list of long ranges that
-// are tangled beyond what can be compared in short time fails, too.
+// Check reports whether no process is listed twice. It also returns false for long
+// ranges that overlap in so many ways that a comparison would take too long.
 func (m Members) Check() bool {
 	rs := make([]Range, 0, len(m.ranges))
 	for _, r := range m.ranges {
@@ -182,7 +181,7 @@ func (m Members) Check() bool {
 		lb, _ := b.Span()
 		return cmp.Or(cmp.Compare(a.First.Job, b.First.Job), cmp.Compare(la, lb))
 	})
-	var open []Range // that may reach beyond the lowest serial of the next
+	var open []Range // ranges that may reach beyond the lowest serial of the next one
 	pairs := 0
 	for _, r := range rs {
 		lo, _ := r.Span()

@@ -11,7 +11,7 @@ import (
 // MaxMembers is the largest list of processes that ReadMembers accepts.
 const MaxMembers = 1 << 26
 
-// rangeBytes is a range on the wire, little-endian:
+// rangeBytes is the size of a range on the wire, little-endian:
 //
 //	 0  job of the first process
 //	 8  its serial
@@ -19,8 +19,8 @@ const MaxMembers = 1 << 26
 //	16  stride
 const rangeBytes = 24
 
-// AppendMembers appends the encoding of m: the number of ranges in four
-// bytes, then the ranges.
+// AppendMembers appends the encoding of m: the number of ranges in four bytes, then
+// the ranges.
 func AppendMembers(b []byte, m Members) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.ranges)))
 	for _, r := range m.ranges {
@@ -32,8 +32,8 @@ func AppendMembers(b []byte, m Members) []byte {
 	return b
 }
 
-// ReadMembers reads what AppendMembers wrote and returns the rest of b. It
-// accepts at most maxRanges ranges, in their only form, and no process twice.
+// ReadMembers decodes a list that AppendMembers has encoded and returns the rest of b.
+// It accepts at most maxRanges ranges, only the shortest form, and no process twice.
 func ReadMembers(b []byte, maxRanges int) (Members, []byte, error) {
 	if len(b) < 4 {
 		return Members{}, nil, fmt.Errorf("list of processes ends %d bytes early", 4-len(b))
@@ -66,7 +66,7 @@ func ReadMembers(b []byte, maxRanges int) (Members, []byte, error) {
 		return Members{}, nil, fmt.Errorf("ranges of processes are not in their shortest form")
 	}
 	if !m.Check() {
-		return Members{}, nil, fmt.Errorf("a process stands twice in the list")
+		return Members{}, nil, fmt.Errorf("a process is listed twice")
 	}
 	return m, b, nil
 }

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// shortRange is up to which length a range is indexed as single processes:
-// scattered lists have many short ranges, of all kinds of strides.
+// shortRange is the length up to which a range is indexed as single processes.
+// Scattered lists have many short ranges with all kinds of strides.
 const shortRange = 4
 
-// index finds processes among many ranges. Ranges of one class do not overlap,
-// so that a process is looked up in each class by bisection.
+// index finds processes among many ranges. Ranges of one class do not overlap, so a
+// binary search in each class finds a process.
 type index struct {
 	entries []entry
-	strides []uint32 // all different ones
+	strides []uint32 // all different strides
 }
 
-// class is what ranges of equal stride and phase have in common.
+// class is the common part of ranges with equal stride and phase.
 type class struct {
 	job            JobID
 	stride, offset uint32 // serial modulo stride
 }
 
-// entry is a range, or one process of a short one.
+// entry is a range, or one process of a short range.
 type entry struct {
 	class
 	lo, hi uint32 // serials

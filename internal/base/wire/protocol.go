@@ -2,8 +2,9 @@
 
 package wire
 
-// Protocol is the number of all that processes of different programs share: frames of the
-// control plane, the segment, roll call and set pages, rings, boards, message headers. It
-// grows by one with the first change of any of them after a release. Programs and gompirun
-// work together if they have the same number, whatever their versions are.
+// Protocol is the version of everything that processes of different programs share:
+// frames of the control plane, segments, registries of blocking calls, change pages,
+// message rings, shared-memory collective buffers and message headers. The first change
+// of any of them after a release increments it. Programs and gompirun work together if
+// their protocol versions are equal, whatever their release versions are.
 const Protocol = 9

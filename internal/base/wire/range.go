@@ -4,16 +4,16 @@ package wire
 
 import "fmt"
 
-// Range is Count processes of one job whose serials lie Stride apart, the
-// first being First.
+// Range is Count processes of one job. The first is First, and the serials lie Stride
+// apart.
 type Range struct {
 	First ProcID
 	Count int
-	// Stride may be negative. Zero stands for one.
+	// Stride may be negative. Zero means one.
 	Stride int
 }
 
-// String gives "job/first+stride*count".
+// String returns "job/first+stride*count".
 func (r Range) String() string {
 	return fmt.Sprintf("%v%+d*%d", r.First, r.Stride, r.Count)
 }
@@ -23,7 +23,7 @@ func (r Range) At(i int) ProcID {
 	return ProcID{r.First.Job, uint32(int(r.First.Serial) + i*r.step())}
 }
 
-// Index returns the place of p in r, or -1.
+// Index returns the position of p in r, or -1.
 func (r Range) Index(p ProcID) int {
 	if p.Job != r.First.Job {
 		return -1
@@ -35,8 +35,8 @@ func (r Range) Index(p ProcID) int {
 	return -1
 }
 
-// Sub returns count processes of r, every step-th from place first on. All
-// must lie in r; step may be negative.
+// Sub returns count processes of r, every step-th from position first on. All must lie
+// in r. step may be negative.
 func (r Range) Sub(first, count, step int) Range {
 	if count == 1 {
 		return Range{First: r.At(first), Count: 1, Stride: 1}
@@ -44,14 +44,14 @@ func (r Range) Sub(first, count, step int) Range {
 	return Range{First: r.At(first), Count: count, Stride: step * r.step()}
 }
 
-// Span returns the lowest and the highest serial of r, which is not empty.
+// Span returns the lowest and the highest serial of r, which must not be empty.
 func (r Range) Span() (lo, hi uint32) {
 	lo, hi = r.First.Serial, r.At(r.Count-1).Serial
 	return min(lo, hi), max(lo, hi)
 }
 
-// Common tells which processes of r are in q, too: those at the places first,
-// first+step, ... of r, count of them; step > 0.
+// Common returns the positions in r of the processes that are also in q: first,
+// first+step, ..., count of them; step > 0.
 func (r Range) Common(q Range) (first, count, step int) {
 	if r.Count == 0 || q.Count == 0 || r.First.Job != q.First.Job {
 		return 0, 0, 1
@@ -59,7 +59,7 @@ func (r Range) Common(q Range) (first, count, step int) {
 	l, h := q.Span()
 	lo, hi, a := int(l), int(h), int(r.First.Serial)
 	s, t := r.step(), abs(q.step())
-	// Place i of r is in q if a + i*s = lo (mod t), between lo and hi.
+	// Position i of r is in q if a + i*s = lo (mod t), between lo and hi.
 	g := gcd(abs(s), t)
 	if (lo-a)%g != 0 {
 		return 0, 0, 1
@@ -86,7 +86,7 @@ func (r Range) step() int {
 	return r.Stride
 }
 
-// valid reports whether all serials of r, which is not empty, exist.
+// valid reports whether all serials of r exist. r must not be empty.
 func (r Range) valid() bool {
 	const serials = 1 << 32
 	s := r.step()
@@ -106,7 +106,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// mod is a modulo m > 0, not negative.
+// mod returns a modulo m > 0; the result is not negative.
 func mod(a, m int) int { return (a%m + m) % m }
 
 func floorDiv(a, b int) int {
@@ -119,7 +119,7 @@ func floorDiv(a, b int) int {
 
 func ceilDiv(a, b int) int { return -floorDiv(-a, b) }
 
-// inverse is x with a*x = 1 (mod m); a and m have no common divisor.
+// inverse returns x with a*x = 1 (mod m). a and m must have no common divisor.
 func inverse(a, m int) int {
 	x, y := 0, 1
 	for r := m; a != 0; {

@@ -2,27 +2,27 @@
 
 package wire
 
-// Set is a process set: an immutable, ordered, named list of processes that
-// the head serves.
+// Set is a process set: an immutable, ordered list of processes with a name. The head
+// of the job serves it.
 type Set struct {
-	// URI is its name: "gompi://job/7", or an alias such as "mpi://WORLD".
+	// URI is the name of the set: "gompi://job/7", or an alias such as "mpi://WORLD".
 	URI string
-	// Number is unique in the job; see Context.
+	// Number is unique in the job; Context uses it.
 	Number  uint32
 	Members Members
-	// Hosts says where the members are, or were.
+	// Hosts lists the hosts of the members, also of members that have ended.
 	Hosts Hosts
 }
 
-// Of each set so many communicators have ids that its members need not agree on, and
-// so numbers of sets end at MaxSet.
+// A set has SetSerials context ids of its own, on which its members need not agree
+// first. So the low bits of a serial are free, and MaxSet bounds the numbers of sets.
 const (
 	setBits    = 3
 	SetSerials = 1 << setBits
 	MaxSet     = MaxSerial >> setBits
 )
 
-// Context is the id of the k-th communicator of the set, 0 <= k < SetSerials. Its
+// Context returns the id of communicator k of the set, 0 <= k < SetSerials. Its
 // creator is the head of the job that made the set.
 func (s Set) Context(job JobID, k uint32) ContextID {
 	return ContextID{Creator: ProcID{Job: job}, Serial: s.Number<<setBits | k}

@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// Bounds on the work of PlaceGrid: shapes that are looked at, and those that
-// are tried, each of which takes a few operations for each edge of the grid.
+// Bounds on the work of MapGrid. Each block shape that it tries takes a few operations
+// for each edge of the grid.
 const (
-	maxShapes = 4096
-	maxTried  = 16
+	maxShapes = 4096 // shapes to compare by surface
+	maxTried  = 16   // shapes to try
 )
 
-// PlaceGrid says which rank stands at each place of a grid of len(host) places
-// so that few neighbors are on different hosts; host may hold any numbers. nil:
-// rank r at place r, which nothing that was tried is better than. Each host
-// fills a block of the grid where its ranks have the shape of one.
+// MapGrid maps ranks to the positions of a grid so that few neighbors are on
+// different hosts. The grid has len(host) positions, and rank r is on host[r], which
+// may be any number. Entry p of the result is the rank at position p. The result is
+// nil if no map was found that is better than rank p at position p. Each host fills a
+// block of the grid if the number of its ranks allows that.
 func MapGrid(g Grid, host []uint32) []int {
 	h := newHosts(host)
 	if h.single() {
@@ -37,8 +38,7 @@ func MapGrid(g Grid, host []uint32) []int {
 	return h.assign(best)
 }
 
-// cut counts the neighbors on different hosts, one direction of each
-// dimension.
+// cut counts the pairs of neighbors on different hosts.
 func (g Grid) cut(at []int32) int {
 	n := 0
 	for dim := range g.dims {
@@ -51,9 +51,9 @@ func (g Grid) cut(at []int32) int {
 	return n
 }
 
-// shapes are the blocks to try for hosts of up to n ranks: those of n places,
-// the smallest surface first, and lines along each dimension, which do not mind
-// hosts of different sizes.
+// shapes returns the block shapes to try for hosts of up to n ranks. The first are
+// shapes of n positions, the smallest surface first. Lines along each dimension
+// follow; they suit hosts of different sizes.
 func (g Grid) shapes(n int) [][]int {
 	var all [][]int
 	shape := make([]int, len(g.dims))
@@ -86,8 +86,8 @@ func (g Grid) shapes(n int) [][]int {
 	return all
 }
 
-// surface is how many neighbors a block of n places has outside, about. Blocks
-// that do not fill the grid come after those that do.
+// surface estimates the number of neighbors outside a block of n positions. Blocks
+// that do not divide the grid get a penalty.
 func (g Grid) surface(shape []int, n int) int {
 	s := 0
 	for dim, d := range shape {
@@ -101,8 +101,8 @@ func (g Grid) surface(shape []int, n int) int {
 	return s
 }
 
-// fill gives the hosts their places, one host after the other, in an order that
-// takes block after block, neighboring ones. Blocks at the border are smaller.
+// fill assigns positions to the hosts, one host after the other. It walks through the
+// grid block by block, each next to the previous one. Blocks at the border are smaller.
 func (g Grid) fill(shape []int, h hosts) []int32 {
 	at := make([]int32, g.n)
 	k, left := int32(0), len(h.ranks[0])
@@ -125,7 +125,7 @@ func (g Grid) fill(shape []int, h hosts) []int32 {
 		}
 	}
 	low, high := make([]int, len(g.dims)), make([]int, len(g.dims))
-	passed := make([]int, len(g.dims)) // every other pass through a dimension is backwards
+	passed := make([]int, len(g.dims)) // every second pass through a dimension goes backwards
 	var blocks func(dim int)
 	blocks = func(dim int) {
 		if dim == len(g.dims) {

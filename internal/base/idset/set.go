@@ -4,15 +4,16 @@ package idset
 
 import "slices"
 
-// Spans is a set of serials: sorted, disjoint, not adjoining spans.
+// Set is a set of serials. Its intervals are sorted and neither overlap nor adjoin.
 type Set []interval
 
+// interval is the serials first, ..., last.
 type interval struct{ first, last uint32 }
 
-// Add puts the serials first..last into the set.
+// Add puts the serials first, ..., last into the set.
 func (s *Set) Add(first, last uint32) {
 	list := *s
-	// i..j are the spans that overlap or adjoin the new one.
+	// Intervals i to j-1 overlap or adjoin the new one.
 	i, _ := slices.BinarySearchFunc(list, first, func(a interval, v uint32) int {
 		if uint64(a.last)+1 < uint64(v) {
 			return -1
@@ -53,7 +54,7 @@ func (s Set) Has(n uint32) bool {
 	return ok
 }
 
-// find is the span with n.
+// find returns the index of the interval that holds n.
 func (s Set) find(n uint32) (int, bool) {
 	return slices.BinarySearchFunc(s, n, func(a interval, v uint32) int {
 		switch {

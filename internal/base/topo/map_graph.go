@@ -8,30 +8,33 @@ import (
 	"slices"
 )
 
-// Edge is an edge of a graph, in either direction. A negative weight counts as
-// none, and weights above MaxWeight as that.
+// Edge is an edge of a graph; its direction does not matter. A negative weight
+// counts as 0, and a weight above MaxWeight as MaxWeight.
 type Edge struct {
 	From, To int32
 	Weight   int64
 }
 
-// MaxEdges keeps the work of PlaceGraph, which all ranks do, within a few
-// seconds and 200 MiB. MaxWeight then keeps sums of weights within 63 bits.
+// Bounds of MapGraph. All ranks do its work: MaxEdges keeps that within a few seconds
+// and 200 MiB. MaxWeight then keeps sums of weights within 63 bits.
 const (
 	MaxEdges  = 1 << 20
 	MaxWeight = 1 << 40
 )
 
-// rounds bounds the work of refine, and so that of PlaceGraph: about rounds
-// times (V + E) log V steps.
+// rounds bounds the work of refine to about rounds times (V + E) log V steps.
 const rounds = 8
 
-// PlaceGraph says which rank stands at each vertex of a graph of len(host)
-// vertices so that edges between hosts weigh little; host may hold any numbers.
-// nil: rank r at vertex r, which nothing that was found is better than, or the
-// graph has more than MaxEdges edges. The hosts grow one after the other, each
-// by the vertex that its own pull hardest, and then swap vertices, as Kernighan
-// and Lin did, while that helps.
+// MapGraph maps ranks to the vertices of a graph so that the edges between hosts
+// have little weight. The graph has len(host) vertices, and rank r is on host[r],
+// which may be any number. Entry v of the result is the rank at vertex v. The result
+// is nil if no map was found that is better than rank v at vertex v, or if the graph
+// has more than MaxEdges edges.
+//
+// The hosts grow one after the other: each takes the vertex with the most weight to
+// its own vertices. Then pairs of hosts swap vertices while that helps, as in the
+// algorithm of Kernighan and Lin. The same refinement also starts from the given
+// order, and the better result counts.
 func MapGraph(edges []Edge, host []uint32) []int {
 	h := newHosts(host)
 	if h.single() || len(edges) > MaxEdges {
@@ -52,8 +55,8 @@ func MapGraph(edges []Edge, host []uint32) []int {
 	return h.assign(best)
 }
 
-// graph is the neighbors of each vertex, both ends of each edge, without edges
-// from a vertex to itself.
+// graph is an adjacency list with both ends of each edge and without loops. The
+// neighbors of vertex v are to[start[v]:start[v+1]].
 type graph struct {
 	start  []int32
 	to     []int32
@@ -85,7 +88,7 @@ func newGraph(n int, edges []Edge) graph {
 
 func (g graph) len() int { return len(g.start) - 1 }
 
-// cut is the weight between hosts.
+// cut returns the weight of the edges between hosts.
 func (g graph) cut(at []int32) int64 {
 	n := int64(0)
 	for v := range g.len() {
@@ -98,7 +101,7 @@ func (g graph) cut(at []int32) int64 {
 	return n / 2
 }
 
-// pull is the weight between a vertex and a host.
+// attraction returns the weight between a vertex and a host.
 func (g graph) attraction(at []int32, v, host int32) int64 {
 	n := int64(0)
 	for i := g.start[v]; i < g.start[v+1]; i++ {
@@ -137,14 +140,14 @@ func (g graph) grow(h hosts) []int32 {
 	return at
 }
 
-// want is a vertex that a host pulls.
+// candidate is a vertex that a growing host may take.
 type candidate struct {
 	v          int32
 	attraction int64
 }
 
-// pulled is a heap: the hardest pull first, then the lowest vertex. An entry is
-// out of date when its vertex has found a host or is pulled harder.
+// candidates is a heap of vertices: the one with the most attraction is first, then
+// the lowest. An entry is stale when its vertex has a host or has gained attraction.
 type candidates []candidate
 
 func (p candidates) Len() int      { return len(p) }
@@ -160,7 +163,7 @@ func (p *candidates) Pop() any {
 	return x
 }
 
-// pop takes the vertex that is pulled hardest, -1 if none is.
+// pop removes and returns the vertex with the most attraction, or -1 if there is none.
 func (p *candidates) pop(at []int32, pull []int64) int32 {
 	for len(*p) > 0 {
 		if x := heap.Pop(p).(candidate); at[x.v] < 0 && x.attraction == pull[x.v] {
@@ -170,14 +173,14 @@ func (p *candidates) pop(at []int32, pull []int64) int32 {
 	return -1
 }
 
-// move is a vertex that would lose weight between hosts elsewhere.
+// move is a vertex that would be better on another host.
 type move struct {
 	v    int32
 	gain int64
 }
 
-// refine swaps vertices of two hosts as long as each swap makes the weight
-// between hosts less.
+// refine swaps vertices of two hosts as long as each swap reduces the weight between
+// hosts.
 func (g graph) refine(at []int32, h hosts) {
 	for range rounds {
 		moves := g.moves(at, len(h.ranks))
@@ -196,8 +199,8 @@ func (g graph) refine(at []int32, h hosts) {
 	}
 }
 
-// moves are where vertices would rather be, by {own host, other host}, the
-// greatest gain first; for each vertex one host.
+// moves returns the best move of each vertex, keyed by {own host, other host}, the
+// greatest gain first.
 func (g graph) moves(at []int32, hosts int) map[[2]int32][]move {
 	moves := map[[2]int32][]move{}
 	weight := make([]int64, hosts)
@@ -226,7 +229,7 @@ func (g graph) moves(at []int32, hosts int) map[[2]int32][]move {
 	return moves
 }
 
-// order is the pairs of hosts between which vertices would move both ways.
+// order returns the pairs of hosts that have moves in both directions.
 func order(moves map[[2]int32][]move) [][2]int32 {
 	var pairs [][2]int32
 	for p := range moves {
@@ -238,8 +241,8 @@ func order(moves map[[2]int32][]move) [][2]int32 {
 	return pairs
 }
 
-// swap exchanges the hosts of two vertices if that lessens the weight between
-// hosts, and reports whether it did.
+// swap exchanges the hosts of two vertices if that reduces the weight between hosts,
+// and reports whether it did.
 func (g graph) swap(at []int32, a, b int32, pair [2]int32) bool {
 	gain := g.attraction(at, a, pair[1]) - g.attraction(at, a, pair[0]) + g.attraction(at, b, pair[0]) - g.attraction(at, b, pair[1])
 	for i := g.start[a]; i < g.start[a+1]; i++ {
