@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package distance finds out how far other processors are, by the time that a line of memory
-// takes. docs/design/037-shm-policies.md.
+// Package cachedist finds out whether other processors share a cache with this one. A
+// Meter times the transfer of a cache line that the other processor has read. See
+// docs/design/037-shm-policies.md.
 package cachedist
 
-// unsafe: a word of memory that others use at will is touched by an atomic.
+// unsafe: an atomic operation touches a word of memory that other processors also use.
 
 import (
 	"sync/atomic"
@@ -13,40 +14,41 @@ import (
 )
 
 const (
-	// probeEvery is after how many writes of some length the distance is looked at again.
+	// probeInterval is the number of calls of Probe from one measurement to the next.
 	probeInterval = 64
-	// farTime is how much longer it takes to get a line that a far processor has read than
-	// one that this one has, at least; from a near one it takes a third.
-	// docs/results/shm.md has the figures.
+	// farTime is the extra time for a line that a far processor has read, compared with
+	// a line that this processor has. A near processor takes a third of it. The figures
+	// are in docs/results/shm.md.
 	farTime = 80 * time.Nanosecond
 )
 
-// Meter is how far the processors are on which those run that read what this one writes:
-// processors share a cache, or do not, and those of a virtual machine move. The zero value
-// takes them for near.
+// Meter says whether the processes that read what this one writes run on processors
+// that share a cache with this one. The answer may change: a hypervisor moves virtual
+// processors. The zero value assumes that all readers are near.
 type Meter struct {
 	far     bool
-	count   uint32
-	counts  [2]uint32
+	count   uint32    // calls of Probe
+	counts  [2]uint32 // measurements: near, far
 	scratch uint64
-	recent  [3]bool // what the last probes said: one of them may have been interrupted
+	recent  [3]bool // results of the last measurements; one may have been interrupted
 }
 
-// Far reports whether one of the readers does not share a cache with this processor, as far
-// as the last probes tell.
+// Far reports whether most of the recent measurements found a reader that does not share
+// a cache with this processor.
 func (m *Meter) Far() bool { return m.far }
 
-// Near reports whether all of the last looks found all readers near.
+// Near reports whether all recent measurements found all readers near.
 func (m *Meter) Near() bool { return m.recent == [3]bool{} }
 
-// Seen is in how many looks the readers were near, and far.
+// Counts returns how many measurements found the readers near, and how many far.
 func (m *Meter) Counts() (near, far int) { return int(m.counts[0]), int(m.counts[1]) }
 
-// Last reports whether the last look took as long as if a reader were far.
+// LastFar reports whether the last measurement found a reader far.
 func (m *Meter) LastFar() bool { return m.recent[0] }
 
-// Probe measures now and then how long it takes to get a line of to, which the readers have
-// read last and which this processor is about to write. It reports whether it has.
+// Probe takes a measurement from time to time, on a line of to. The readers must have
+// read it last, and this processor must be about to write it. Probe reports whether it
+// has measured.
 func (m *Meter) Probe(to []byte) bool {
 	if m.count++; m.count <= uint32(len(m.recent)) || m.count%probeInterval == 0 {
 		at := -uintptr(unsafe.Pointer(unsafe.SliceData(to))) % 8
@@ -58,8 +60,9 @@ func (m *Meter) Probe(to []byte) bool {
 	return false
 }
 
+// measure times the transfer of the line that holds word.
 func (m *Meter) measure(word *uint64) {
-	atomic.AddUint64(&m.scratch, 0) // what was stored before has its lines now
+	atomic.AddUint64(&m.scratch, 0) // waits for all stores so far
 	begin := time.Now()
 	atomic.AddUint64(word, 0)
 	took := time.Since(begin)

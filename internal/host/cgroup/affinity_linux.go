@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// affinity is the number of CPUs that the calling thread may run on.
+// affinity returns the number of CPUs that the calling thread may run on.
 func affinity() int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// cpus returns the whole CPUs that the group's quota allows, at least 1.
+// cpus returns the number of whole CPUs that the group's quota allows, at least 1.
 func (d dir) cpus(root fs.FS) (n int, ok bool) {
 	var quota, period int64
 	if d.v2 {
@@ -27,7 +27,7 @@ func (d dir) cpus(root fs.FS) (n int, ok bool) {
 	return int(max(1, quota/period)), true
 }
 
-// text returns a small file's content without surrounding space, "" if it
+// text returns the content of a small file without surrounding space, or "" if the file
 // cannot be read.
 func (d dir) text(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, d.path+"/"+name)
@@ -37,7 +37,7 @@ func (d dir) text(root fs.FS, name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number returns -1 for everything that is no number, such as "max".
+// number parses a number. It returns -1 for any other text, such as "max".
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is the root file system, read by the kernel's calls alone: files of
-// package os that a kernel makes up go into Go's poller, which costs five times as
-// much as to open them.
+// system returns the root file system. It reads by system calls only: package os adds
+// files that the kernel generates to Go's poller, which costs five times as much as
+// opening them.
 func system() fs.FS { return files{} }
 
 type files struct{}
@@ -55,7 +55,7 @@ func open(name string) (int, error) {
 	return fd, nil
 }
 
-// again repeats a call that a signal interrupted.
+// retryEINTR repeats a call while a signal interrupts it.
 func retryEINTR(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -65,14 +65,14 @@ func retryEINTR(call func() (int, error)) (int, error) {
 	}
 }
 
-// kernelFile is a file whose text the kernel writes as a whole when it is read.
+// kernelFile is a file whose whole text the kernel generates when it is read.
 type kernelFile struct {
 	name string
 	fd   int
 	at   int64
 }
 
-// ReadAt implements io.ReaderAt. Less than was asked for is the end.
+// ReadAt implements io.ReaderAt. A short read is the end of the file.
 func (f *kernelFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := retryEINTR(func() (int, error) { return unix.Pread(f.fd, b, off) })
 	if err != nil {

@@ -9,5 +9,5 @@ import (
 	"os"
 )
 
-// system is the root file system.
+// system returns the root file system.
 func system() fs.FS { return os.DirFS("/") }

@@ -9,38 +9,37 @@ import (
 	"io/fs"
 )
 
-// unlimited1 is the smallest value by which version 1 says "no limit": the
-// kernel's largest number of pages, in bytes.
+// unlimited1 is the least value that means "no limit" in version 1: the kernel's largest
+// number of pages, in bytes.
 const unlimited1 = 1 << 62
 
-// Memory answers again and again how much memory the cgroups of this process
-// leave. Finding and opening their files costs some hundred us, so it keeps
-// them open; what it says is read from the kernel at every call all the same,
-// also that the process has been moved to another group. (What is not
-// noticed: a hierarchy mounted elsewhere later.) The zero value is ready.
-// It belongs to one goroutine at a time and must be closed.
+// Memory reads, as often as it is asked, how much memory the cgroups of this process
+// leave. It keeps the files of the groups open, because finding and opening them costs
+// some hundred us. Each answer still comes from the kernel, also when the process was
+// moved to another group. Memory does not notice a hierarchy that is mounted elsewhere
+// later. The zero value is ready. A Memory must be closed, and serves one goroutine at a
+// time.
 type Memory struct {
-	root   fs.FS // nil until the first use: then the system's
+	root   fs.FS // nil until the first use, which sets the system's
 	own    file
-	found  string // what own said when groups were looked for
+	found  string // text of own at the last search for groups
 	groups []memoryGroup
 	buf    []byte
 }
 
-// memoryGroup is one control group with the files that are asked.
+// memoryGroup is one control group with the files that Memory reads.
 type memoryGroup struct {
 	limit, use, stat file
-	prefix           string    // of the lines of stat that count the groups below too
-	dirty            [2]string // lines of stat: file cache that cannot be dropped now
+	prefix           string    // of the lines of stat that include the groups below
+	dirty            [2]string // lines of stat for file cache that cannot be dropped now
 }
 
-// Headroom returns how many bytes can still be charged before one of the
-// groups is full: for each, limit minus use, and where that is less than need,
-// plus file cache that the kernel can drop. So an answer below need is the
-// real one. limited is false when no group has a limit (or none can be read);
-// left is then meaningless. The answer is never negative and is out of date
-// when it arrives: it tells "cannot be" from "should work", no more. Cost: a few
-// short reads, 15 us for three groups.
+// Headroom returns how many bytes can still be charged before one of the groups is full.
+// For each group that is limit minus use. If that is less than need, Headroom adds the
+// file cache that the kernel can drop. So a result below need is exact. limited is false
+// if no group has a limit, or none can be read; left then means nothing. left is never
+// negative. It is already out of date on return: it tells "cannot work" from "should
+// work" and no more. The cost is a few short reads, 15 us for three groups.
 func (m *Memory) Headroom(need int64) (left int64, limited bool) {
 	if m.root == nil {
 		m.root = system()
@@ -57,7 +56,7 @@ func (m *Memory) Headroom(need int64) (left int64, limited bool) {
 	return max(left, 0), limited
 }
 
-// find looks for the groups that bind a process whose ownFile says own.
+// find looks for the groups of a process whose ownFile has the text own.
 func (m *Memory) find(own string) {
 	m.closeGroups()
 	dirs, err := find(m.root, own, "memory")
@@ -108,7 +107,7 @@ func (m *Memory) headroom(g *memoryGroup, need int64) (left int64, ok bool) {
 	return left + max(0, cache), true
 }
 
-// Close closes the files. m may be used again; that opens them.
+// Close closes the files. The next use of m opens them again.
 func (m *Memory) Close() {
 	m.own.close()
 	m.closeGroups()
@@ -124,21 +123,21 @@ func (m *Memory) closeGroups() {
 	m.groups, m.found = nil, ""
 }
 
-// file is a small file that the kernel writes, open from the first read on.
+// file is a small file that the kernel generates. It stays open after the first read.
 type file struct {
 	path string  // relative to Memory.root
-	open fs.File // nil: not yet
+	open fs.File // nil before the first read
 }
 
-// read returns the file's content without surrounding space, nothing if it
-// cannot be read; the next call then tries anew, as a file may appear when a
-// controller is switched on. The result is valid until the next read.
+// read returns the content of the file without surrounding space, or nothing if it cannot
+// be read. Then the next call tries again, because a file may appear when a controller is
+// switched on. The result is valid until the next read.
 func (m *Memory) read(f *file) []byte {
 	if f.open != nil {
 		if text, err := m.readOpen(f); err == nil {
 			return text
 		}
-		f.close() // of a group that was removed; there may be one of the same name
+		f.close() // the group was removed; a new one may have the same name
 	}
 	o, err := m.root.Open(f.path)
 	if err != nil {
@@ -166,7 +165,7 @@ func (m *Memory) readOpen(f *file) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.buf = make([]byte, max(4096, 2*len(m.buf))) // filled: there may be more
+		m.buf = make([]byte, max(4096, 2*len(m.buf))) // it is full, so there may be more
 	}
 }
 

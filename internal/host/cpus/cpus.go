@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpus is which processors of this machine the launcher may use, and which
-// of them a rank gets.
+// Package cpus knows the processors of this machine that the launcher may use. Topology
+// groups them by core and by NUMA node and chooses the processors of each rank. Set is a
+// list of CPU numbers; it converts to the kernel's mask and back.
 package cpus
 
 import (
@@ -14,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Set is a set of CPU numbers, ascending.
+// Set is a set of CPU numbers in ascending order. A nil Set means "no binding".
 type Set []int
 
-// Topology is what of this machine the launcher may use.
+// Topology is the part of this machine that the launcher may use.
 type Topology struct {
 	All   Set   // the affinity mask
 	Cores []Set // usable hardware threads of each core, by lowest CPU
 	nodes []Set // usable CPUs of each NUMA node that has any
 }
 
-// Read looks at the affinity of the calling thread and at /sys.
-// A machine that tells nothing has one core per CPU and one node.
+// Read reads the affinity of the calling thread and the topology in /sys. If /sys does
+// not say, it assumes one core per CPU and one node.
 func Read(root fs.FS) Topology {
 	var t Topology
 	var set unix.CPUSet
@@ -36,7 +37,7 @@ func Read(root fs.FS) Topology {
 	return t
 }
 
-// Members is Mask undone.
+// FromMask returns the CPUs of a kernel mask. It is the reverse of Mask.
 func FromMask(set *unix.CPUSet) (in Set) {
 	for c := range 64 * len(set) {
 		if set.IsSet(c) {
@@ -46,6 +47,7 @@ func FromMask(set *unix.CPUSet) (in Set) {
 	return in
 }
 
+// fill reads the cores and nodes of t.All.
 func (t *Topology) fill(root fs.FS) {
 	seen := map[int]bool{}
 	for _, c := range t.All {
@@ -73,7 +75,7 @@ func (t *Topology) fill(root fs.FS) {
 	sort.Slice(t.nodes, func(i, j int) bool { return len(t.nodes[i]) > 0 && t.nodes[i][0] < t.nodes[j][0] })
 }
 
-// usable reads a CPU list and keeps what the affinity mask has.
+// usable reads a CPU list and returns the CPUs of it that the affinity mask has.
 func (t *Topology) usable(root fs.FS, file string) Set {
 	text, err := fs.ReadFile(root, file)
 	if err != nil {
@@ -104,14 +106,14 @@ func (t *Topology) usable(root fs.FS, file string) Set {
 	return out
 }
 
-// Spreads reports whether ranks are bound by place only for a start: binding
-// would nail two ranks to one core while another is idle.
+// BindsOnlyAtStart reports whether n ranks should be bound only while they start. A
+// lasting binding would keep two ranks on one core while another core is idle.
 func (t *Topology) BindsOnlyAtStart(kind string, n int) bool {
 	return kind == "" && n > len(t.Cores) && len(t.Cores) > 1
 }
 
-// Place returns the CPUs of rank i of n, nil for "no binding". kind "" is
-// "core".
+// Binding returns the CPUs of rank i of n, or nil for no binding. kind is "none", "numa"
+// or "core"; "" means "core".
 func (t *Topology) Binding(kind string, i, n int) Set {
 	c := len(t.Cores)
 	switch {
@@ -131,7 +133,7 @@ func (t *Topology) Binding(kind string, i, n int) Set {
 	return out
 }
 
-// Mask converts to the kernel's form; nil stays nil.
+// Mask returns the kernel's form of the set; nil stays nil.
 func (c Set) Mask() *unix.CPUSet {
 	if c == nil {
 		return nil
@@ -143,7 +145,7 @@ func (c Set) Mask() *unix.CPUSet {
 	return s
 }
 
-// String writes "0-3,8"; "any" for no binding.
+// String returns the set as "0-3,8", or "any" for no binding.
 func (c Set) String() string {
 	if c == nil {
 		return "any"

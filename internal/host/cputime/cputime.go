@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cputime tells how long threads have had a processor.
+// Package cputime measures how long threads have had a processor. Unlike the wall
+// clock, this time does not grow while a thread waits for a processor, so it measures
+// work on a shared host.
 package cputime
 
 import (
@@ -9,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread is how long the calling thread has had a processor. Between two calls that are
-// compared a goroutine holds its thread by runtime.LockOSThread.
+// Thread returns how long the calling thread has had a processor. To compare two
+// calls, the goroutine must hold its thread by runtime.LockOSThread.
 func Thread() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)

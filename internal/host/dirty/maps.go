@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// isPrivate reports whether addresses [start, end) are all memory of this process alone:
-// mapped privately, of no file.
+// isPrivate reports whether all addresses [start, end) are memory of this process alone:
+// private mappings without a file.
 func isPrivate(start, end uintptr) (bool, error) {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -24,14 +24,14 @@ func isPrivate(start, end uintptr) (bool, error) {
 	return covers(f, start, end)
 }
 
-// covers is isPrivate by the lines of a file of maps, which are in order.
+// covers is isPrivate for the text of a maps file, whose lines are in ascending order.
 func covers(maps io.Reader, start, end uintptr) (bool, error) {
 	at := start
 	lines := bufio.NewScanner(maps)
 	for at < end && lines.Scan() {
 		fields := strings.Fields(lines.Text()) // from-to, permissions, offset, device, inode, name
 		if len(fields) < 5 || len(fields[1]) < 4 {
-			return false, fmt.Errorf("a line of maps: %q", lines.Text())
+			return false, fmt.Errorf("malformed line of maps: %q", lines.Text())
 		}
 		low, high, _ := strings.Cut(fields[0], "-")
 		from, err := strconv.ParseUint(low, 16, 64)

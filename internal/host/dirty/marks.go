@@ -4,28 +4,28 @@ package dirty
 
 import "sync/atomic"
 
-// Marks is what a program says that it has written in a memory: of each chunk the last
-// version in which it has. Safe for all goroutines. A write that is marked after it was
-// done is not missed: who reads before it finds the mark later, who reads after it has
-// read what was written.
+// Marks records the writes to a memory that the program reports. For each chunk it keeps the
+// version of the last reported write. It is safe for all goroutines. No write is missed if
+// it is reported after it was done: a reader that reads before the write finds the mark
+// later, and a reader that reads after it has the new data.
 type Marks struct {
 	bytes   int64
 	version atomic.Uint32
 	chunks  []atomic.Uint32
 }
 
-// NewMarks is that of a memory in which nothing was written since.
+// NewMarks returns the marks of a memory of so many bytes, without any write.
 func NewMarks(bytes int64) *Marks {
 	m := &Marks{bytes: bytes, chunks: make([]atomic.Uint32, (bytes+ChunkBytes-1)/ChunkBytes)}
 	m.version.Store(1)
 	return m
 }
 
-// Bytes is the length of the memory.
+// Bytes returns the length of the memory.
 func (m *Marks) Bytes() int64 { return m.bytes }
 
-// Mark says that bytes [from, to) of the memory were written; what is outside of it is
-// left out.
+// Mark records a write to the bytes [from, to) of the memory. It ignores bytes outside of
+// the memory.
 func (m *Marks) Mark(from, to int64) {
 	from, to = max(from, 0), min(to, m.bytes)
 	if from >= to {
@@ -39,10 +39,10 @@ func (m *Marks) Mark(from, to int64) {
 	}
 }
 
-// Arm begins a version.
+// Arm starts a version.
 func (m *Marks) Arm() Watch { return &markedVersion{m, m.version.Add(1)} }
 
-// marked is a version that was begun.
+// markedVersion is a version of a memory, from its start on.
 type markedVersion struct {
 	m     *Marks
 	since uint32
@@ -62,10 +62,11 @@ func (w *markedVersion) Written() (*Set, error) {
 // Disarm implements Watch.
 func (w *markedVersion) Disarm() error { return nil }
 
-// Watch is a memory from when it was armed.
+// Watch observes a memory from the moment it was armed.
 type Watch interface {
-	// Written is what was written since then, and perhaps more. What is armed stays so.
+	// Written returns the chunks that were written since then, and perhaps more. The
+	// memory stays armed.
 	Written() (*Set, error)
-	// Disarm ends it.
+	// Disarm ends the observation.
 	Disarm() error
 }

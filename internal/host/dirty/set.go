@@ -8,36 +8,37 @@ import (
 	"iter"
 )
 
-// ChunkBytes is how much is written or not: a page of the smallest size.
+// ChunkBytes is the unit of tracking: the smallest size of a page.
 const ChunkBytes = 4096
 
-// Set is some of the chunks of a memory. The first chunk may be shorter, so that the
-// others begin where pages do. For one goroutine at a time; the zero value is of no bytes.
+// Set is a set of chunks of a memory. The first chunk may be shorter, so that the others
+// begin at pages. A Set serves one goroutine at a time. The zero value is the set of a
+// memory without bytes.
 type Set struct {
 	bytes int64
-	skew  int64 // how much of the first chunk is before the memory
-	// bits has a bit for each chunk, the lowest first, behind setHead bytes.
+	skew  int64 // bytes of the first chunk that lie before the memory
+	// bits has setHead bytes of header and then a bit for each chunk, the lowest first.
 	bits []byte
 }
 
-// setHead is before the bits of a set that travels: skew (uint16), zeros.
+// setHead is the size of the header of an encoded set: skew (uint16), then zeros.
 const setHead = 8
 
-// SetBytes is the length of a set of a memory of so many bytes, as it travels.
+// SetBytes returns the size of an encoded set for a memory of so many bytes.
 func SetBytes(bytes int64) int64 { return setHead + ((bytes+ChunkBytes-1)/ChunkBytes+1+7)/8 }
 
-// newSet is the empty set of a memory that begins at an address modulo ChunkBytes.
+// newSet returns the empty set of a memory. skew is its address modulo ChunkBytes.
 func newSet(bytes, skew int64) *Set {
 	s := &Set{bytes: bytes, skew: skew, bits: make([]byte, SetBytes(bytes))}
 	binary.LittleEndian.PutUint16(s.bits, uint16(skew))
 	return s
 }
 
-// ParseSet reads what Encoded has given in another process, which is not believed; it
+// ParseSet decodes a set that Encoded returned in another process, and checks it. The set
 // keeps b.
 func ParseSet(bytes int64, b []byte) (*Set, error) {
 	if bytes < 0 || int64(len(b)) != SetBytes(bytes) {
-		return nil, fmt.Errorf("a set of %d bytes, of a memory of %d bytes, which has %d", len(b), bytes, SetBytes(max(bytes, 0)))
+		return nil, fmt.Errorf("a set of %d bytes for a memory of %d bytes, which needs %d", len(b), bytes, SetBytes(max(bytes, 0)))
 	}
 	head := binary.LittleEndian.Uint64(b)
 	if head >= ChunkBytes {
@@ -46,11 +47,11 @@ func ParseSet(bytes int64, b []byte) (*Set, error) {
 	return &Set{bytes: bytes, skew: int64(head), bits: b}, nil
 }
 
-// Encoded is the set as it travels: SetBytes, the set's own.
+// Encoded returns the encoding of the set, of SetBytes bytes. It shares memory with s.
 func (s *Set) Encoded() []byte { return s.bits }
 
-// Add adds the chunks of bytes [from, to) of the memory; what is outside of it is left
-// out.
+// Add adds the chunks of the bytes [from, to) of the memory. It ignores bytes outside of the
+// memory.
 func (s *Set) Add(from, to int64) {
 	from, to = max(from, 0), min(to, s.bytes)
 	if from >= to {
@@ -67,14 +68,14 @@ func (s *Set) Add(from, to int64) {
 	}
 }
 
-// Has reports whether byte at of the memory is in the set.
+// Has reports whether the byte at position at of the memory is in the set.
 func (s *Set) Has(at int64) bool {
 	c := (at + s.skew) / ChunkBytes
 	return s.bits[setHead+c/8]&(1<<(c%8)) != 0
 }
 
-// Runs are the bytes of [from, to), which are in the memory, that are in the set: where
-// they begin and end, in order, none beside the one before.
+// Runs iterates over the maximal runs of bytes of the set within [from, to), in ascending
+// order. It yields the beginning and the end of each run.
 func (s *Set) Runs(from, to int64) iter.Seq2[int64, int64] {
 	return func(yield func(from, to int64) bool) {
 		from, to := max(from, 0), min(to, s.bytes)
@@ -103,7 +104,7 @@ func (s *Set) Runs(from, to int64) iter.Seq2[int64, int64] {
 	}
 }
 
-// Bytes is how many bytes of the memory are in the set.
+// Bytes returns the number of bytes of the memory that are in the set.
 func (s *Set) Bytes() (n int64) {
 	for from, to := range s.Runs(0, s.bytes) {
 		n += to - from

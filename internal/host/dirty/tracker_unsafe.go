@@ -4,7 +4,7 @@
 
 package dirty
 
-// unsafe: the kernel is given addresses of memory, and of what it fills.
+// unsafe: the kernel gets addresses of memory and of structures that it fills.
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tracker has the kernel note which memory of this process is written: by asynchronous
-// write-protection of userfaultfd, and the scan of page tables that goes with it, Linux
-// 6.7. The first write to a page of a memory that is armed costs a fault (docs/results/resize.md);
-// a huge page is split by it. Safe for all goroutines.
+// Tracker lets the kernel record the writes to memory of this process. It uses the
+// asynchronous write-protection of userfaultfd and the scan of page tables of Linux 6.7.
+// The first write to a page of an armed memory costs a fault (docs/results/resize.md), and
+// splits a huge page. A Tracker is safe for all goroutines.
 type Tracker struct {
 	uffd, pagemap int
 
@@ -27,7 +27,7 @@ type Tracker struct {
 	armed map[*tracked]bool
 }
 
-// Numbers of linux/userfaultfd.h and linux/fs.h.
+// Numbers from linux/userfaultfd.h and linux/fs.h.
 const (
 	uffdAPI      = 0xaa
 	ioAPI        = 0xc018aa3f
@@ -41,22 +41,22 @@ const (
 	featureUnpopulated = 1 << 13
 	featureAsync       = 1 << 15
 
-	modeProtect = 2 // of registering
+	modeProtect = 2 // mode of registration
 	doProtect   = 1
 
-	scanCheckAsync = 2 // refuse what is not protected so
+	scanCheckAsync = 2 // fail for memory that is not protected asynchronously
 	pageIsWritten  = 1 << 1
 )
 
-// Open finds whether the kernel can do it; the error says why it cannot. An old kernel
-// does not know the call or the feature, an administrator may forbid it.
+// Open returns a Tracker, or an error that says why the kernel cannot do it. An old kernel
+// does not know the call or the feature, and an administrator may forbid it.
 func Open() (*Tracker, error) {
 	if unix.Getpagesize() != ChunkBytes {
 		return nil, fmt.Errorf("pages have %d bytes", unix.Getpagesize())
 	}
 	const flags = unix.O_CLOEXEC | unix.O_NONBLOCK
-	// Faults in the kernel, as in read(2), are none of user mode, but asynchronous ones
-	// are told to nobody and so need no more.
+	// userModeOnly excludes faults inside the kernel, as in read(2). Asynchronous faults
+	// go to no handler, so that is no loss.
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, flags|userModeOnly, 0, 0)
 	if errno == unix.EINVAL { // before Linux 5.11
 		fd, _, errno = unix.Syscall(unix.SYS_USERFAULTFD, flags, 0, 0)
@@ -78,7 +78,7 @@ func Open() (*Tracker, error) {
 	return t, nil
 }
 
-// try finds a write to a page.
+// selfTest checks that the kernel reports a write to a page.
 func (t *Tracker) selfTest() error {
 	mem, err := unix.Mmap(-1, 0, 2*ChunkBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Tracker) selfTest() error {
 	return err
 }
 
-// Close ends all.
+// Close ends all observations.
 func (t *Tracker) Close() error {
 	t.mu.Lock()
 	list := t.armed
@@ -114,28 +114,33 @@ func (t *Tracker) Close() error {
 	return errors.Join(err, unix.Close(t.uffd))
 }
 
-// armed is a memory whose whole pages are protected. Parts of pages at its ends are other
-// memory's, too, and count as written.
+// tracked is a memory whose whole pages are protected. Partial pages at its ends also hold
+// other memory, and count as written.
 type tracked struct {
 	t            *Tracker
-	mem          []byte // held: Go gives no page of it back
+	mem          []byte // keeps the memory alive: Go gives no page of it back
 	start, limit uintptr
 }
 
-// errShared is that of memory of which this process's stores are not all there are.
-var errShared = errors.New("it is no private memory of this process")
+// errShared is the error for memory that other processes may also write.
+var errShared = errors.New("the memory is not private to this process")
 
-// errSmall is that of memory that is protected nowhere.
-var errSmall = errors.New("it has no whole page")
+// errSmall is the error for memory without a page to protect.
+var errSmall = errors.New("the memory has no whole page")
 
-// Arm begins to watch a memory: the caller's, private and anonymous, as the heap of Go is.
-// It stays mapped until Disarm; what another process stores there through a mapping of its
-// own would not be seen, and so memory that can be mapped elsewhere is refused, as is what
-// is armed already. Writes by the kernel for this process or another (read, process_vm_writev)
-// are seen, but not one whose pages the kernel has looked up before Arm.
+// Arm starts the observation of a memory, which must stay mapped until Disarm. The memory
+// must be private and anonymous, as Go's heap is, and not armed yet. Arm refuses memory that
+// other processes can map, because the kernel does not report their stores through other
+// mappings. It reports writes by the kernel for this process or another one (read,
+// process_vm_writev), except into pages that the kernel looked up before Arm.
 func (t *Tracker) Arm(mem []byte) (Watch, error) {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	a := &tracked{t: t, mem: mem, start: (first + ChunkBytes - 1) &^ (ChunkBytes - 1), limit: (first + uintptr(len(mem))) &^ (ChunkBytes - 1)}
+	a := &tracked{
+		t:     t,
+		mem:   mem,
+		start: (first + ChunkBytes - 1) &^ (ChunkBytes - 1),
+		limit: (first + uintptr(len(mem))) &^ (ChunkBytes - 1),
+	}
 	if a.start >= a.limit {
 		return nil, errSmall
 	}
@@ -149,7 +154,7 @@ func (t *Tracker) Arm(mem []byte) (Watch, error) {
 	}
 	for b := range t.armed {
 		if a.start < b.limit && b.start < a.limit {
-			return nil, errors.New("some of it is armed already")
+			return nil, errors.New("some of the memory is already armed")
 		}
 	}
 	register := struct{ start, len, mode, ioctls uint64 }{uint64(a.start), uint64(a.limit - a.start), modeProtect, 0}
@@ -160,7 +165,7 @@ func (t *Tracker) Arm(mem []byte) (Watch, error) {
 	protect := struct{ start, len, mode uint64 }{uint64(a.start), uint64(a.limit - a.start), doProtect}
 	for {
 		err := ioctl(t.uffd, ioProtect, unsafe.Pointer(&protect))
-		if errors.Is(err, unix.EAGAIN) { // mappings change just now
+		if errors.Is(err, unix.EAGAIN) { // mappings are changing
 			runtime.Gosched()
 			continue
 		}
@@ -190,10 +195,10 @@ func (a *tracked) end() error {
 	return err
 }
 
-// scanned is a run of pages.
+// pageRun is a run of pages as PAGEMAP_SCAN reports it.
 type pageRun struct{ start, end, categories uint64 }
 
-const scanRuns = 1024 // at once
+const scanRuns = 1024 // number of runs per call
 
 // Written implements Watch.
 func (a *tracked) Written() (*Set, error) {
@@ -208,14 +213,19 @@ func (a *tracked) Written() (*Set, error) {
 	q := struct {
 		size, flags, start, end, walked, runs, numRuns, maxPages, inverted, mask, anyof, result uint64
 	}{
-		flags: scanCheckAsync, start: uint64(a.start), end: uint64(a.limit),
-		runs: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(runs)))), numRuns: scanRuns, anyof: pageIsWritten, result: pageIsWritten,
+		flags:   scanCheckAsync,
+		start:   uint64(a.start),
+		end:     uint64(a.limit),
+		runs:    uint64(uintptr(unsafe.Pointer(unsafe.SliceData(runs)))),
+		numRuns: scanRuns,
+		anyof:   pageIsWritten,
+		result:  pageIsWritten,
 	}
 	q.size = uint64(unsafe.Sizeof(q))
 	a.t.mu.Lock()
 	defer a.t.mu.Unlock()
 	if !a.t.armed[a] {
-		return nil, errors.New("it is not armed any more")
+		return nil, errors.New("the memory is not armed any more")
 	}
 	for q.start < q.end {
 		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(a.t.pagemap), ioScan, uintptr(unsafe.Pointer(&q)))

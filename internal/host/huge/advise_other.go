@@ -4,5 +4,5 @@
 
 package huge
 
-// Advise does nothing here.
+// Advise does nothing: only Linux has huge pages here.
 func Advise([]byte) {}

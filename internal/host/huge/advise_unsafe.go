@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Advise has memory that nothing was written to come in huge pages, where whole ones are
-// in it and the administrator allows that. Nothing else of it changes: a kernel that
-// cannot gives small ones.
+// Advise makes the kernel use huge pages for memory that was never written, wherever b
+// contains a whole huge page and the administrator allows it. It changes nothing else. A
+// kernel that cannot do it uses small pages.
 func Advise(b []byte) {
 	from := (uintptr(unsafe.Pointer(unsafe.SliceData(b))) + pageSize - 1) &^ (pageSize - 1)
 	to := (uintptr(unsafe.Pointer(unsafe.SliceData(b))) + uintptr(len(b))) &^ (pageSize - 1)

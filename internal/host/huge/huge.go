@@ -18,68 +18,69 @@ const (
 
 	smallPage = 4096
 
-	// enough bytes moved through a page before it becomes a huge one. That
-	// takes 0.3 to 0.6 ms, which so many bytes save; 6 ms in a virtual machine
-	// whose memory was never used before. So what the last ones took decides
-	// about the next: it has to be saved in as many bytes as were moved before.
-	// Time is the clock's: whoever copies from or to this process, or maps
-	// anything, waits for the kernel meanwhile.
+	// A page becomes a huge one after collapseAfter bytes have moved through it. The
+	// kernel's work takes 0.3 to 0.6 ms, which so many bytes save. In a virtual machine it
+	// takes 6 ms if the memory was never used before. So the times of the last calls
+	// decide about the next page: it must have moved as many bytes as save that time.
+	// Wall-clock time counts, because every thread that copies from or to this process, or
+	// maps memory, waits for the kernel meanwhile.
 	collapseAfter = 16 << 20
-	// plenty of bytes are worth any page.
+	// After alwaysWorth bytes a huge page pays whatever it costs.
 	alwaysWorth = 128 << 20
-	// saved by each small page of a huge one that is copied.
+	// savedPerPage is the time that a copy saves for each small page of a huge one.
 	savedPerPage = 210 * time.Nanosecond
-	// again: Go's scavenger splits a page when it gives back free memory in it,
-	// so a heavily used one is asked for again after so many bytes. In one that
-	// a buffer fills there is nothing free as long as the buffer lives.
+	// Go's scavenger splits a huge page when it gives back free memory in it. So a page is
+	// requested again after repeatAfter bytes. A page that one buffer fills has no free
+	// memory while the buffer lives; there repeatWholeAfter applies.
 	repeatAfter      = 256 << 20
 	repeatWholeAfter = 4 << 30
 
-	// slow is a call after which there is no other. The kernel first has a thread
-	// of its own run on every processor: 50 ms where these compute, and 600 were
-	// seen.
+	// A call that takes slowCall is the last one. The kernel first runs a thread of its own
+	// on every processor: that takes 50 ms if they compute, and up to 600 were seen.
 	slowCall = 20 * time.Millisecond
 
-	// maxShared bounds the pages that hold other memory than the buffers: the
-	// process may grow by what of them was never touched.
+	// maxShared bounds the number of pages that also hold other memory than the buffers.
+	// Such a page may make the process grow by memory that it has never touched.
 	maxShared = 8
 
+	// maxKnown bounds the number of pages on record.
 	maxKnown = 4096
 )
 
-// Pages counts how the memory of one process is used. Use is for one goroutine
-// at a time; the kernel is asked in the background. The zero value is ready.
+// Pages records how system calls use the memory of one process and asks the kernel for huge
+// pages. Only one goroutine at a time may call Use. The calls of the kernel run in the
+// background. The zero value is ready.
 type Pages struct {
-	off            bool                // for good
-	slow           atomic.Bool         // likewise
+	off            bool                // for ever
+	slow           atomic.Bool         // a call was slow: make no other
 	oversubscribed atomic.Bool         // see Oversubscribed
-	asked          bool                // whether the administrator allows it
+	asked          bool                // allowed was called
 	known          map[uintptr]pageUse // by address >> pageBits
-	shared         int
+	shared         int                 // pages with part set
 
-	worth     atomic.Int64 // bytes that save what the last huge pages cost; 0: unknown
-	busy      atomic.Bool  // the kernel is being asked, for page
+	worth     atomic.Int64 // bytes that save the time of the last calls; 0: unknown
+	busy      atomic.Bool  // a call for page is under way
 	page      uintptr
-	postponed atomic.Uintptr // 1 + a page for which the kernel was not asked, as others computed; 0: none
-	run       func()         // work, made once
+	postponed atomic.Uintptr // 1 + a page without a call because other processes computed; 0: none
+	run       func()         // the method value of work, made once
 	done      sync.WaitGroup
 
-	// What tests replace; nil is the system's.
+	// Tests replace these. nil means the system's.
 	call func(addr, n uintptr) (time.Duration, error) // collapse
 	idle func() bool
 }
 
-// Oversubscribed tells whether the processes of this host outnumber its processors:
-// then the kernel is not asked. Safe for any goroutine.
+// Oversubscribed tells whether the processes of this host outnumber its processors. If so,
+// no call is made. It is safe for any goroutine.
 func (p *Pages) Oversubscribed(yes bool) { p.oversubscribed.Store(yes) }
 
-// allowed reports whether the administrator has not turned huge pages off.
+// allowed reports whether the administrator allows huge pages.
 func allowed() bool {
 	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	return err == nil && !strings.Contains(string(enabled), "[never]")
 }
 
-// Use notes that b, of which nothing is kept, is copied once by system calls.
+// Use records that a system call copies b once. It keeps nothing of b.
 func (p *Pages) Use(b []byte) {
 	if p.off || len(b) == 0 || p.slow.Load() || p.oversubscribed.Load() {
 		return
@@ -127,15 +128,15 @@ func (p *Pages) Use(b []byte) {
 	}
 }
 
-// use of one page.
+// pageUse is the record of one page.
 type pageUse struct {
-	moved int64 // bytes since the kernel was asked
-	asked bool  // ever
-	part  bool  // it counts as one that holds other memory
+	moved int64 // bytes since the last call for the page
+	asked bool  // there was such a call
+	part  bool  // the page counts as one that also holds other memory
 }
 
-// postpone has a page for which the kernel was not asked earn it once more, and
-// the look at who computes as well.
+// postpone makes a page that got no call earn one again, before the next look at the load
+// of the processors.
 func (p *Pages) postpone(n uintptr) {
 	u, found := p.known[n]
 	if !found {
@@ -147,13 +148,13 @@ func (p *Pages) postpone(n uintptr) {
 	p.known[n] = pageUse{moved: u.moved - alwaysWorth}
 }
 
-// ask has a goroutine talk to the kernel about a page; false: it is still
-// talking about another, or that was the last.
+// request starts a goroutine that asks the kernel about a page. It returns false if the
+// goroutine for another page still runs, or if there are to be no more calls.
 func (p *Pages) request(n uintptr) bool {
 	if !p.busy.CompareAndSwap(false, true) {
 		return false
 	}
-	if p.slow.Load() { // the call for an earlier page of the same buffer was
+	if p.slow.Load() { // by the call for an earlier page of the same buffer
 		p.busy.Store(false)
 		return false
 	}
@@ -166,9 +167,9 @@ func (p *Pages) request(n uintptr) bool {
 	return true
 }
 
-// work asks for one page, unless other processes compute. A kernel that cannot
-// (before Linux 6.1, short of memory, a mapping of another kind) leaves
-// everything as it was.
+// work asks the kernel for one page, unless other processes compute. A kernel that cannot do
+// it leaves everything as it was: one before Linux 6.1, one that is short of memory, or one
+// with another kind of mapping there.
 func (p *Pages) work() {
 	defer p.done.Done()
 	defer p.busy.Store(false)
@@ -193,7 +194,7 @@ func (p *Pages) work() {
 	}
 }
 
-// Close ends the counting and waits until the kernel has answered.
+// Close ends the recording and waits for a call that is under way.
 func (p *Pages) Close() {
 	p.off = true
 	p.done.Wait()

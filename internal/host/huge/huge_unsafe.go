@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsafe because pages are addresses: nothing is read or written through them.
+// unsafe: pages are addresses. Nothing is read or written through them.
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
-// collapse makes the page at addr a huge one, in place: contents and meaning of
-// the memory stay, whoever uses it meanwhile. It tells how long that took.
+// collapse turns the page at addr into a huge one in place. The contents stay, also while
+// other threads use them. It returns the time that this took.
 func collapse(addr, n uintptr) (time.Duration, error) {
-	begun := time.Now()
+	start := time.Now()
 	_, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, n, unix.MADV_COLLAPSE)
-	took := time.Since(begun)
+	took := time.Since(start)
 	if errno != 0 {
 		return took, errno
 	}

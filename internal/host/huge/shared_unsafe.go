@@ -4,7 +4,7 @@
 
 package huge
 
-// unsafe: the kernel is told of memory by its address; nothing is read or written.
+// unsafe: the kernel gets addresses of memory. Nothing is read or written through them.
 
 import (
 	"os"
@@ -15,16 +15,16 @@ import (
 // PageBytes is the size of a huge page.
 const PageBytes = pageSize
 
-// Way is how memory of a file that has no name (memfd) comes in huge pages.
+// Mode says how shared memory without a file name (memfd) gets huge pages.
 type Mode int
 
 const (
 	Never     Mode = iota // the administrator has turned them off
-	Advised               // as the kernel makes it, after Advise
-	Collapsed             // by Collapse alone
+	Advised               // at the first touch, after Advise
+	Collapsed             // by Collapse only
 )
 
-// Shared is the way of this system.
+// SharedMode returns the mode of this system.
 func SharedMode() Mode {
 	read := func(name string) string {
 		text, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/" + name)
@@ -33,9 +33,9 @@ func SharedMode() Mode {
 	return sharedMode(read("enabled"), read("shmem_enabled"))
 }
 
-// shared is the way by the settings for memory of processes and for files in memory. What
-// cannot be read is never. shmem_enabled says [never] where nobody has set it: none come by
-// themselves, and who asks for a page gets it.
+// sharedMode derives the mode from two settings: one for memory of processes and one for
+// files in memory. A setting that cannot be read means Never. If nobody has set
+// shmem_enabled, it is [never]: then no huge pages come by themselves, and Collapse works.
 func sharedMode(enabled, shmem string) Mode {
 	switch {
 	case enabled == "" || strings.Contains(enabled, "[never]"):
@@ -48,11 +48,12 @@ func sharedMode(enabled, shmem string) Mode {
 	return Advised // advise, within_size, always, force
 }
 
-// Collapse makes whole pages of a shared mapping huge ones, in place, for all who have the
-// file: b begins on one, in memory and in the file, and in each a small page at least is
-// there. An error leaves memory as it was, or some of it in huge pages: EAGAIN where
-// somebody was using a page at that moment. The kernel first has a thread of its own run on
-// every processor, once a call, which where these compute is what it takes.
+// Collapse turns whole pages of a shared mapping into huge ones, in place, for all
+// processes that map the file. b must begin at a huge page, in memory and in the file, and
+// at least one small page of each huge page must exist. After an error some of the memory
+// may be in huge pages. The error is EAGAIN if another process was using a page at that
+// moment. In each call the kernel first runs a thread of its own on every processor. If
+// these are busy, that takes most of the time.
 func Collapse(b []byte) error {
 	_, err := collapse(uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return err

@@ -3,15 +3,16 @@
 package mem
 
 const (
-	// putMin is from where on asking for the lines ahead pays, takeMin from where
-	// on one string instruction does. docs/results/shared-memory-collectives.md has the figures.
+	// From putMin bytes on, prefetching the lines pays. From takeMin bytes on, one string
+	// instruction pays. docs/results/shared-memory-collectives.md has the figures.
 	putMin  = 512
 	takeMin = 2 << 10
-	// pastMin is from where on writing past the cache pays wherever the processors are. docs/results/shm.md has the figures.
+	// From streamMin bytes on, non-temporal stores pay wherever the processors are.
+	// docs/results/shm.md has the figures.
 	streamMin = 8 << 10
 )
 
-// Put is Copy to memory that another processor has read last, and is to read next.
+// Put is Copy to memory that another processor has read last and will read next.
 func Put(dst, src []byte) int {
 	if min(len(dst), len(src)) >= streamMin {
 		return Stream(dst, src)
@@ -19,8 +20,8 @@ func Put(dst, src []byte) int {
 	return PutNear(dst, src)
 }
 
-// PutNear is Put between processors that share a cache, where the same memory goes to and
-// fro: its lines are asked for together, before the first is written.
+// PutNear is Put between processors that share a cache and pass the same memory to and fro.
+// It prefetches all lines before it writes the first.
 func PutNear(dst, src []byte) int {
 	if n := min(len(dst), len(src)); n >= putMin && n <= chunkBytes {
 		prefetchWrite(dst[:n])
@@ -28,8 +29,8 @@ func PutNear(dst, src []byte) int {
 	return Copy(dst, src)
 }
 
-// Ask asks for the lines of p, which are to be written soon and which another
-// processor has read last. It does not wait for them.
+// Prefetch fetches the lines of p for writing and does not wait for them. Use it for
+// memory that another processor has read last.
 func Prefetch(p []byte) { prefetchWrite(p) }
 
 // Take is Copy from memory that another processor has written last.

@@ -6,33 +6,34 @@ package mem
 
 import "sync"
 
-// machine is asked once, when it first matters: under a hypervisor the answer
-// takes many microseconds.
+// machine describes the processor. detect fills it once, at the first use, because the CPUID
+// instruction takes many microseconds under a hypervisor.
 var machine struct {
 	once          sync.Once
 	strings, wide bool
 }
 
+// detect fills machine.
 func detect() {
 	machine.once.Do(func() { machine.strings, machine.wide = hasFastStrings(), hasWide() })
 }
 
-// stringsFast reports whether move is the fastest way to read lines that another
-// processor owns: with it more of them are under way at a time than with loads.
+// stringsFast reports whether moveString is the fastest way to read lines that another
+// processor owns. It has more of them under way at a time than loads have.
 func stringsFast() bool {
 	detect()
 	return machine.strings
 }
 
-// hasFastStrings reports an Intel processor with fast string instructions.
+// hasFastStrings reports whether this is an Intel processor with fast string instructions.
 func hasFastStrings() bool
 
-// own asks for the lines of p, to be written.
+// prefetchWrite starts to fetch the lines of p for writing.
 //
 //go:noescape
 func prefetchWrite(p []byte)
 
-// move copies len(dst) bytes.
+// moveString copies len(dst) bytes by one string instruction.
 //
 //go:noescape
 func moveString(dst, src []byte)

@@ -22,8 +22,8 @@ TEXT ·hasFastStrings(SB), NOSPLIT, $0-1
 no:
 	RET
 
-// func own(p []byte)
-TEXT ·own(SB), NOSPLIT, $0-24
+// func prefetchWrite(p []byte)
+TEXT ·prefetchWrite(SB), NOSPLIT, $0-24
 	MOVQ p_base+0(FP), DI
 	MOVQ p_len+8(FP), CX
 	ADDQ DI, CX
@@ -37,8 +37,8 @@ line:
 done:
 	RET
 
-// func move(dst, src []byte)
-TEXT ·move(SB), NOSPLIT, $0-48
+// func moveString(dst, src []byte)
+TEXT ·moveString(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI

@@ -4,11 +4,11 @@
 
 package mem
 
-// Under the race detector, which sees no memory that assembly touches, as on
-// other processors, the copies are ordinary ones.
+// These copies are ordinary ones. The race detector does not see memory that assembly
+// touches, and other processors have no such instructions here.
 
 func stringsFast() bool { return false }
 
-func own([]byte) {}
+func prefetchWrite([]byte) {}
 
-func move(dst, src []byte) { copy(dst, src) }
+func moveString(dst, src []byte) { copy(dst, src) }

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CreateArena makes memory of which ranges are given out to processes that map
-// it: zeroed, of a size that cannot change. That is most, in whole pages, or what
-// the limit on the size of files allows (ulimit -f). It takes no memory before it
-// is touched, so whoever touches it reserves it first. The descriptor is
-// close-on-exec and owned by the caller.
+// CreateArena creates an arena: zeroed memory of fixed size, whose ranges the agent gives
+// out to processes that map it. The size is most, rounded up to whole pages, or less if
+// the limit on the size of files demands it (ulimit -f). An arena takes memory only when
+// it is touched, so a process must reserve a range before it touches it. The descriptor is
+// close-on-exec and belongs to the caller.
 func CreateArena(most int64) (fd int, n int64, err error) {
 	if err := checkRange(0, most); err != nil {
 		return -1, 0, err
@@ -39,7 +39,7 @@ func CreateArena(most int64) (fd int, n int64, err error) {
 	return fd, n, nil
 }
 
-// CheckArena tells whether fd is an arena of n bytes whose size cannot change.
+// CheckArena checks that fd is an arena of n bytes whose size cannot change.
 func CheckArena(fd int, n int64) error {
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil || have&seals != seals {
@@ -51,8 +51,8 @@ func CheckArena(fd int, n int64) error {
 	return nil
 }
 
-// MapArena maps an arena of n bytes whole, as address space. It is left out of
-// core dumps: writing one would make every page of it.
+// MapArena maps the whole address space of an arena of n bytes. It excludes the mapping from
+// core dumps, because writing one would allocate every page of it.
 func MapArena(fd int, n int64) ([]byte, error) {
 	mem, err := Map(fd, 0, n, true)
 	if err == nil {
@@ -65,7 +65,7 @@ func MapArena(fd int, n int64) ([]byte, error) {
 	return mem, err
 }
 
-// wholePages rounds up.
+// roundToPages rounds n up to whole pages.
 func roundToPages[T int | int64](n T) T {
 	page := T(os.Getpagesize())
 	return (n + page - 1) &^ (page - 1)

@@ -4,7 +4,7 @@
 
 package segment
 
-// unsafe: pages are read one by one where the kernel cannot be asked to map them.
+// unsafe: pages are read one by one if the kernel cannot map them by a call.
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ import (
 	"gompi/internal/host/huge"
 )
 
-// Huge pages are made by hugeStep a call of the kernel, where so much is missing that a call
-// pays: hugeLeast. One that has taken hugeSlow, more than small pages would on a machine with
-// eight threads that compute for each processor, is the last.
+// Fill makes huge pages in calls of hugeStep bytes, if at least hugeLeast bytes are missing:
+// for less a call does not pay. A call of more than hugeSlow is the last one. Small pages
+// would then be faster, even on a machine with eight busy threads for each processor.
 const (
 	hugeStep  = 32 << 20
 	hugeLeast = 8 << 20
@@ -30,14 +30,15 @@ const (
 	_ = uint(-(hugeStep % huge.PageBytes))
 )
 
-// extent is bytes of a file, from lo on, before hi.
+// hole is the bytes [lo, hi) of a file.
 type hole struct{ lo, hi int64 }
 
-// Fill makes sure that [lo, hi) of an arena can be touched, and fills this process's page
-// tables for it: whole pages of the file fd, all of which mem maps. Others may have touched
-// some, and may do that now, or Fill the same. Only what is not there asks for memory: so
-// many bytes, in huge pages where whole ones are missing and the system makes them. The error
-// is a *NoMemoryError when memory is short; some pages may have come then.
+// Fill makes sure that the bytes [lo, hi) of an arena can be touched, and fills this
+// process's page tables for them. lo and hi are at pages of the file fd, and mem maps the
+// whole file. Other processes may touch or Fill the same bytes before or meanwhile. Fill
+// asks for memory only for missing pages. It returns the number of bytes of these. It makes
+// huge pages where whole ones are missing and the system supports them. The error is a
+// *NoMemoryError if memory is short; some pages may then exist.
 func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error) {
 	missing, all := holes(fd, mem, lo, hi), int64(0)
 	for _, h := range missing {
@@ -45,11 +46,11 @@ func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error)
 	}
 	if all > 0 {
 		if _, err := m.checkFree(all, ReserveStep, margin(all)); err != nil {
-			return 0, err // before any of it is taken
+			return 0, err // before any memory is taken
 		}
 	}
 	for _, h := range append(missing, hole{hi, hi}) {
-		if err := populate(mem[lo:h.lo], unix.MADV_POPULATE_READ); err != nil { // a quarter of the time, and may be written as well
+		if err := populate(mem[lo:h.lo], unix.MADV_POPULATE_READ); err != nil { // a quarter of the time of a write, and the pages can be written as well
 			return taken, err
 		}
 		if err := m.fillHole(fd, mem, h); err != nil {
@@ -60,9 +61,9 @@ func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error)
 	return taken, nil
 }
 
-// holes are where a file that mem maps has no pages between lo and hi. A look at its size
-// says whether it has any; where they are is asked of each page, as SEEK_HOLE looks beyond
-// hi, and one process at a time.
+// holes returns the parts of [lo, hi) without pages, for a file that mem maps. The size of
+// the file tells whether it has any. holes then asks for each page: SEEK_HOLE would search
+// beyond hi, and serves one process at a time.
 func holes(fd int, mem []byte, lo, hi int64) (list []hole) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err == nil && st.Blocks*512 >= st.Size {
@@ -83,7 +84,7 @@ func holes(fd int, mem []byte, lo, hi int64) (list []hole) {
 	return list
 }
 
-// fillHole is Fill of what is missing.
+// fillHole is Fill for bytes that are missing.
 func (m *Memory) fillHole(fd int, mem []byte, h hole) error {
 	if m.Small || h.hi-h.lo < hugeLeast || !onHugePage(mem) {
 		return m.fillSmall(mem[h.lo:h.hi])
@@ -105,11 +106,12 @@ func (m *Memory) fillHole(fd int, mem []byte, h hole) error {
 				return err
 			}
 		}
-		return populate(mem[lo+done:h.hi], unix.MADV_POPULATE_READ) // what others have filled meanwhile
+		return populate(mem[lo+done:h.hi], unix.MADV_POPULATE_READ) // pages that others have filled meanwhile
 	}
 	return m.fillSmall(mem[h.lo:h.hi])
 }
 
+// fillSmall is Fill with small pages.
 func (m *Memory) fillSmall(mem []byte) error {
 	return m.Take(int64(len(mem)), func(k int64) error {
 		piece := mem[:k]
@@ -118,14 +120,14 @@ func (m *Memory) fillSmall(mem []byte) error {
 	})
 }
 
-// fillHuge is Fill of whole huge pages that are missing. It tells how many bytes it got
-// before the kernel did not go on, which is no error: of the others some may be there. It
-// never has a process killed, as small pages can: a huge page that a memory cgroup has not
-// is refused.
+// fillHuge is Fill for whole huge pages that are missing. It returns the number of bytes that
+// it filled before the kernel refused to go on, which is no error. Some of the other pages
+// may exist then. Unlike small pages, huge pages never get a process killed: if the memory
+// cgroup has no room, the kernel refuses the page.
 func (m *Memory) fillHuge(mem []byte) (done int64, err error) {
 	err = m.take(int64(len(mem)), hugeStep, func(k int64) error {
 		began, piece := time.Now(), mem[done:done+k]
-		for i := 0; i < len(piece); i += huge.PageBytes { // the kernel makes none of nothing
+		for i := 0; i < len(piece); i += huge.PageBytes { // the kernel needs one small page in each
 			if err := populate(piece[i:i+os.Getpagesize()], unix.MADV_POPULATE_WRITE); err != nil {
 				return err
 			}
@@ -152,15 +154,15 @@ func (m *Memory) fillHuge(mem []byte) (done int64, err error) {
 	return done, nil
 }
 
-var errSlow = errors.New("huge pages take long here")
+var errSlow = errors.New("making huge pages is slow here")
 
-// populate fills page tables for mapped memory.
+// populate fills the page tables of mapped memory.
 func populate(mem []byte, how int) error {
 	if len(mem) == 0 {
 		return nil
 	}
 	err := unix.Madvise(mem, how)
-	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
+	if errors.Is(err, unix.EINVAL) { // Linux before 5.14
 		for i := 0; i < len(mem); i += os.Getpagesize() {
 			atomic.LoadUint32((*uint32)(unsafe.Pointer(&mem[i])))
 		}

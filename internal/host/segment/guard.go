@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Punch gives whole pages of a mapping that begins on a page back to the system, for all
-// who map the file. They read as zeros afterwards, and need Fill before the next use.
+// Punch gives whole pages of a mapping back to the system, for all processes that map the
+// file. mem must begin at a page. The pages read as zeros afterwards, and need Fill before
+// the next use.
 func Punch(mem []byte) error {
 	if err := unix.Madvise(mem, unix.MADV_REMOVE); err != nil {
 		return fmt.Errorf("release %d bytes of shared memory: %w", len(mem), err)
@@ -19,7 +20,7 @@ func Punch(mem []byte) error {
 	return nil
 }
 
-// Guard lets this process touch whole pages of a mapping, or makes that a fault.
+// Guard allows this process to touch whole pages of a mapping, or makes that a fault.
 func Guard(mem []byte, open bool) error {
 	prot := unix.PROT_NONE
 	if open {

@@ -4,8 +4,8 @@
 
 package segment
 
-// unsafe: the kernel is asked which pages of ordinary memory there are, and
-// each that is not is written once.
+// unsafe: the kernel is asked which pages of ordinary memory exist, and each missing page is
+// written once.
 
 import (
 	"os"
@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HeapStep is the length of memory from which on Heap is worth its price.
+// HeapStep is the least size of memory for which PopulateHeap pays.
 const HeapStep = ReserveStep
 
-// Heap makes sure that mem, zeroed memory of this process that nobody else uses
-// yet, can be touched: Go's allocator promises addresses, and the kernel finds
-// pages at the first write or kills. The error is a *NoMemoryError. What Go had
-// before is there and asks for nothing. Cost: Check, and the pages.
+// PopulateHeap makes sure that mem can be touched. mem must be zeroed memory of this process
+// that is not in use yet. Go's allocator only promises addresses: the kernel finds a page at
+// the first write, or kills the process. The error is a *NoMemoryError. Pages that Go had
+// before need no memory. The cost is that of Check, and of the pages.
 func (m *Memory) PopulateHeap(mem []byte) error {
 	page := os.Getpagesize()
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & uintptr(page-1))
@@ -58,15 +58,16 @@ func (m *Memory) PopulateHeap(mem []byte) error {
 	})
 }
 
-// eachStep calls f for pieces of memory with a byte for each page, of which bit
-// 0 says whether it is there, until f takes less than it is given.
+// eachStep calls f for successive pieces of mem, with a byte for each page: bit 0 says whether
+// the page exists. f returns how many bytes it has used. eachStep ends when f uses less than
+// it got.
 func eachStep(mem, there []byte, page int, f func(step, there []byte) int) {
 	for len(mem) > 0 {
 		step := mem[:min(len(mem), ReserveStep)]
 		vec := there[:len(step)/page]
 		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(step))), uintptr(len(step)), uintptr(unsafe.Pointer(unsafe.SliceData(vec))))
 		if errno != 0 {
-			clear(vec) // such as a kernel that does not tell
+			clear(vec) // the kernel does not tell
 		}
 		n := f(step, vec)
 		if n < len(step) {

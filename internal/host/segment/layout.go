@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package segment makes and maps the one memfd that each process of a host
-// owns: its head page, its roll call and the space from which the shm
-// transport gives out rings. The agent creates it, the owner and its peers
-// map it; it is sealed against shrinking, and memory in it is reserved before
-// anyone touches it.
+// Package segment creates and maps memory that the processes of a host share. Each process
+// owns one segment: a memfd with its head page, its registry of blocking calls, and space
+// for the rings of the shm transport. The agent creates it; the owner and its peers map it.
+// It is sealed against a change of size, and memory in it is reserved before any process
+// touches it. An arena is a memfd whose ranges the agent gives out. A Memory reserves the
+// pages of both.
 //
 //	offset   bytes   what
 //	0        4096    head page: magic, version, size, owner, then words of the
 //	                 shm transport (HeadShm)
-//	4096     16384   roll call (package rollcall)
+//	4096     16384   registry of blocking calls (package callreg)
 //	20480    ...     shm transport: directory and rings
 package segment
 
 import "gompi/internal/base/wire"
 
-// The layout. wire.Protocol changes with any of these.
+// Offsets of the layout. A change of any of these changes wire.Protocol.
 const (
 	Version = wire.Protocol
 	Magic   = 0x69706d6f672e7631 // "1v.gompi" little endian
@@ -26,7 +27,7 @@ const (
 	OffJob     = 24 // uint64: of the owner
 	OffSerial  = 32 // uint32: of the owner
 
-	// HeadShm..RollCall belongs to the shm transport.
+	// The bytes from HeadShm to CallRegistry belong to the shm transport.
 	HeadShm = 64
 
 	CallRegistry      = 4096
@@ -34,14 +35,13 @@ const (
 
 	Rings = CallRegistry + CallRegistryBytes
 
-	// InitialBytes are reserved when the segment is made: at most 128 KiB
-	// before a process's first message.
+	// InitialBytes are reserved when the segment is created. A process has at most 128 KiB
+	// before its first message.
 	InitialBytes = 64 << 10
 
-	// SpanBytes is the address space of the file; pages are reserved as they
-	// are given out. It holds the windows of remote memory, too. Under a limit
-	// on the size of files (ulimit -f) it is that limit, if not less than
-	// leastSpan.
+	// SpanBytes is the address space of the file, which also holds the windows of remote
+	// memory. Pages are reserved when they are given out. Under a limit on the size of
+	// files (ulimit -f) the address space is that limit, which must be at least leastSpan.
 	SpanBytes = 1 << 42
 	leastSpan = 16 << 20
 )

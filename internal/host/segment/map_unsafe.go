@@ -4,7 +4,7 @@
 
 package segment
 
-// unsafe: a mapping is put at an address that suits huge pages.
+// unsafe: a mapping gets an address that suits huge pages.
 
 import (
 	"unsafe"
@@ -14,10 +14,11 @@ import (
 	"gompi/internal/host/huge"
 )
 
-// mmap maps n bytes of a file from off on. From the size of a huge page on they lie in
-// memory as they do in the file, seen from the borders of huge pages, so that those of the
-// file can be mapped as such; the kernel does that by itself only where it makes them by
-// itself. Where address space is short (ulimit -v) they lie anywhere.
+// mmap maps n bytes of a file from off on. From the size of a huge page on, the mapping has
+// the same position relative to huge pages as the bytes have in the file. Only then can the
+// kernel map a huge page of the file as such. The kernel chooses such an address by itself
+// only where it makes huge pages by itself. If address space is short (ulimit -v), the
+// mapping may be anywhere.
 func mmap(fd int, off int64, n, prot int) ([]byte, error) {
 	if n < huge.PageBytes {
 		return unix.Mmap(fd, off, n, prot, unix.MAP_SHARED)
@@ -30,7 +31,7 @@ func mmap(fd int, off int64, n, prot int) ([]byte, error) {
 		at, how = unsafe.Add(hole, skip), how|unix.MAP_FIXED
 	}
 	p, failed := unix.MmapPtr(fd, off, at, uintptr(n), prot, how)
-	if err == nil { // what is left of the hole
+	if err == nil { // unmap the rest of the hole
 		if failed != nil {
 			_ = unix.MunmapPtr(hole, size+huge.PageBytes)
 		} else {
@@ -46,7 +47,7 @@ func mmap(fd int, off int64, n, prot int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), n), nil
 }
 
-// munmap undoes mmap.
+// munmap unmaps what mmap has mapped.
 func munmap(mem []byte) error {
 	if len(mem) < huge.PageBytes {
 		return unix.Munmap(mem)
@@ -57,7 +58,7 @@ func munmap(mem []byte) error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)))
 }
 
-// onHugePage reports whether memory begins where a huge page can.
+// onHugePage reports whether mem begins at an address where a huge page can begin.
 func onHugePage(mem []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%huge.PageBytes == 0
 }

@@ -16,25 +16,23 @@ import (
 	"gompi/internal/host/cgroup"
 )
 
-// reserveMargin stays free for everybody else: what a check finds is out of
-// date when the memory is taken. marginShare of what is reserved stays free
-// too: the kernel's own lists of the pages, in the file and in each process that
-// maps it.
+// reserveMargin stays free for other processes, because a check is out of date when the
+// memory is taken. The marginShare-th part of the reserved memory stays free, too, for the
+// kernel's tables of the pages, in the file and in each process that maps it.
 const (
 	reserveMargin = 2 << 20
 	marginShare   = 64
 )
 
-// margin is what has to be free besides n bytes.
+// margin returns how much must be free besides n bytes.
 func margin(n int64) int64 { return reserveMargin + n/marginShare }
 
-// NoMemoryError tells that shared memory cannot be reserved.
+// NoMemoryError says that shared memory cannot be reserved.
 type NoMemoryError struct {
-	// Need and Found are bytes: asked for (with a margin), and
-	// available under Limit; Found is -1 if the kernel refused and nobody
-	// knows how much there was.
+	// Need is the number of bytes that were asked for, with a margin. Found is the number
+	// available under Limit, or -1 if the kernel refused and the number is not known.
 	Need, Found int64
-	Limit       string // what is short: "system", "memory cgroup", "shared memory"
+	Limit       string // the limit that is short: "system", "memory cgroup", "shared memory"
 }
 
 func (e *NoMemoryError) Error() string {
@@ -44,37 +42,37 @@ func (e *NoMemoryError) Error() string {
 	return fmt.Sprintf("not enough memory for shared segment: %s needed, %s found (%s)", mib(e.Need), mib(e.Found), e.Limit)
 }
 
-// Is makes it the lack of memory that a kernel would report.
+// Is makes the error match ENOMEM, the lack of memory that a kernel reports.
 func (e *NoMemoryError) Is(err error) bool { return err == unix.ENOMEM }
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// Memory is how a process reserves shared memory: no piece is taken without a
-// look at what there is, and where there is little the processes of the host
-// take turns. It keeps the files open that say how much there is, and reads them
-// at every look. The zero value is ready, and must be closed. Safe for any
-// goroutine.
+// Memory reserves shared memory for a process. It checks the free memory before it takes a
+// piece. Where there is little, the processes of the host take turns by a lock. It keeps the
+// files open that tell the free memory, and reads them at every check. The zero value is
+// ready. A Memory must be closed, and is safe for any goroutine.
 type Memory struct {
 	Small bool // Fill makes no huge pages; immutable after the first use
 
-	hostLock sync.Mutex // of the goroutine that has the host's turn, or asks for it
+	hostLock sync.Mutex // held by the goroutine that has the host's lock, or asks for it
 
-	mu     sync.Mutex // guards the rest
-	info   int        // descriptor of /proc/meminfo, + 1; 0 until the first use
+	mu     sync.Mutex // guards the fields below
+	info   int        // descriptor of /proc/meminfo plus 1; 0 before the first use
 	text   [512]byte
 	groups cgroup.Memory
 }
 
-// look compares what there is with n bytes, to be taken by step at a time, and what is
-// to stay free; see checkMemory. The first one costs some ten us more than the others.
+// checkFree compares the free memory with n bytes, to be taken in steps of step bytes, and
+// margin bytes that must stay free; see checkMemory. The first call costs some ten us more
+// than the others.
 func (m *Memory) checkFree(n, step, margin int64) (tight bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return checkMemory(n, step, margin, m.available(), m.groups.Headroom)
 }
 
-// FreeMemory is how many bytes this process could have now without swapping, by
-// the kernel's estimate and by its cgroups; 0 if nobody knows. It costs some
+// FreeMemory returns how many bytes this process could have now without swapping, by the
+// kernel's estimate and by its cgroups. It returns 0 if that is not known, and costs some
 // ten us.
 func FreeMemory() int64 {
 	var m Memory
@@ -92,7 +90,7 @@ func freeMemory(free int64, headroom func(need int64) (int64, bool)) int64 {
 	return free
 }
 
-// Close closes the files. m may be used again; that opens them.
+// Close closes the files. The next use of m opens them again.
 func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,9 +101,9 @@ func (m *Memory) Close() {
 	}
 }
 
-// checkMemory compares need with what the system (free, negative if unknown)
-// and the cgroup have. tight: as many processes as a host may have could not all
-// take their next piece of n bytes, at most step, at this moment.
+// checkMemory compares the need with the free memory of the system (free, negative if
+// unknown) and of the cgroup. tight says that not all processes of a full host could take
+// their next piece at this moment; a piece is n bytes, at most step.
 func checkMemory(n, step, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
 	need := n + margin
 	plenty := need + maxConcurrent*min(n, step)
@@ -122,19 +120,18 @@ func checkMemory(n, step, margin, free int64, headroom func(need int64) (int64, 
 	return found < plenty, nil
 }
 
-// available is the kernel's own estimate of memory that can be had without
-// swapping, in bytes, or -1.
+// available returns the kernel's estimate of memory that is available without swapping, in
+// bytes, or -1.
 func (m *Memory) available() int64 {
 	if !m.open() {
 		return -1
 	}
-	// MemAvailable stands in the third line; the rest is cut off.
+	// MemAvailable is in the third line; the buffer cuts off the rest.
 	n, _ := unix.Pread(m.info-1, m.text[:], 0)
 	return parseAvailable(m.text[:max(n, 0)])
 }
 
-// open opens the file that tells how much memory there is. In package os it would
-// go into Go's poller.
+// open opens the file that tells the free memory. Package os would add it to Go's poller.
 func (m *Memory) open() bool {
 	if m.info == 0 {
 		fd, err := unix.Open("/proc/meminfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReserveStep is how much is reserved between two looks at what there is. It
-// bounds what a signal can undo, too: the kernel gives back the whole of an
-// interrupted fallocate.
+// ReserveStep is how much is reserved between two checks of the free memory. It also bounds
+// the loss by a signal: the kernel gives back the whole of an interrupted fallocate.
 const ReserveStep = 4 << 20
 
-const _ = uint(-(ReserveStep % InitialBytes)) // pieces of Take hold whole segments
+const _ = uint(-(ReserveStep % InitialBytes)) // a piece of Take holds whole segments
 
-// Reserve makes sure that [off, off+n) can be touched without SIGBUS. The error
-// is a *NoMemoryError when memory is short; then nothing is reserved. Reserving
-// twice is harmless. Cost: Check and the pages.
+// Reserve makes sure that [off, off+n) can be touched without SIGBUS. The error is a
+// *NoMemoryError if memory is short; then nothing is reserved. To reserve twice does no
+// harm. The cost is that of the checks, and of the pages.
 func (m *Memory) Reserve(fd int, off, n int64) error {
 	if err := checkRange(off, n); err != nil {
 		return err
@@ -34,17 +33,16 @@ func (m *Memory) Reserve(fd int, off, n int64) error {
 		return err
 	})
 	if err != nil && done > 0 {
-		// What stood there before this call is lost with it only if the caller
-		// reserved twice and the system is full: nothing may use a range whose
+		// Release also drops what an earlier reservation held. That happens only if the
+		// caller reserves twice and the system is full, and no one may use a range whose
 		// reservation failed.
 		_ = Release(fd, off, done)
 	}
 	return err
 }
 
-// Populate is Reserve for mapped memory, whole pages of a range whose mapping
-// began on a page. The error may also say that the kernel cannot do it (before
-// Linux 5.14).
+// Populate is Reserve for mapped memory: whole pages of a mapping that began at a page. The
+// error may also say that the kernel cannot do it (Linux before 5.14).
 func (m *Memory) Populate(mem []byte) error {
 	return m.Take(int64(len(mem)), func(k int64) error {
 		if err := unix.Madvise(mem[:k], unix.MADV_POPULATE_WRITE); err != nil {
@@ -55,22 +53,22 @@ func (m *Memory) Populate(mem []byte) error {
 	})
 }
 
-// Take has piece take n bytes of shared memory, at most ReserveStep a call. It
-// looks at the system's and the cgroup's free memory before each, because inside
-// a full memory cgroup the kernel kills instead of refusing. Where memory is
-// short it does that when it has the host's turn: what several processes see at
-// the same moment is not there for each of them.
+// Take calls piece to take n bytes of shared memory, at most ReserveStep bytes a call. It
+// checks the free memory of the system and of the cgroup before each call, because in a full
+// memory cgroup the kernel kills instead of refusing. If memory is short, Take goes on only
+// under the host's lock. Otherwise several processes could see the same free memory at the
+// same moment, and all take it.
 func (m *Memory) Take(n int64, piece func(k int64) error) error {
 	return m.take(n, ReserveStep, piece)
 }
 
-// take is Take of at most step bytes a call.
+// take is Take with at most step bytes a call.
 func (m *Memory) take(n, step int64, piece func(k int64) error) error {
-	spare, asked := margin(n), false
+	spare, locked := margin(n), false
 	for n > 0 {
 		tight, err := m.checkFree(n, step, spare)
-		if err == nil && tight && !asked {
-			asked = true
+		if err == nil && tight && !locked {
+			locked = true
 			defer m.awaitHostLock(n)()
 			continue
 		}
@@ -86,8 +84,8 @@ func (m *Memory) take(n, step int64, piece func(k int64) error) error {
 	return nil
 }
 
-// ReserveTaken is Reserve for a caller that Takes memory for several ranges: of
-// one, of at most ReserveStep bytes, without a look.
+// ReserveTaken is Reserve without a check, for a caller that Takes memory for several ranges.
+// It reserves one range of at most ReserveStep bytes.
 func ReserveTaken(fd int, off, n int64) error {
 	if err := checkRange(off, n); err != nil {
 		return err
@@ -95,7 +93,7 @@ func ReserveTaken(fd int, off, n int64) error {
 	return reserve(fd, off, n)
 }
 
-// reserve is Reserve of one piece without a look.
+// reserve reserves one piece without a check.
 func reserve(fd int, off, n int64) error {
 	err := fallocate(fd, 0, off, n)
 	switch {
@@ -107,8 +105,8 @@ func reserve(fd int, off, n int64) error {
 	return nil
 }
 
-// fallocate repeats a call that a signal interrupted; Go's own preemption
-// signals would otherwise show up as errors.
+// fallocate repeats the call while a signal interrupts it. Go's own preemption signals would
+// otherwise cause errors.
 func fallocate(fd int, mode uint32, off, n int64) error {
 	for {
 		err := unix.Fallocate(fd, mode, off, n)

@@ -15,14 +15,13 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// seals keep a segment's size for ever: a peer that maps it can never be hit
-// by SIGBUS because somebody cut it, nor locked out by a further seal.
+// seals fix the size of a segment for ever. So no process can shrink it and thereby kill a
+// peer by SIGBUS, and no process can add another seal.
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-// Create makes a segment and its bell, a non-blocking eventfd. The segment has
-// its head page written, InitialBytes reserved and its size sealed. Both
-// descriptors are close-on-exec and owned by the caller. A *NoMemoryError
-// tells that there is no room for InitialBytes.
+// Create creates a segment and its bell, a non-blocking eventfd. It writes the head page,
+// reserves InitialBytes and seals the size. Both descriptors are close-on-exec and belong to
+// the caller. The error is a *NoMemoryError if there is no memory for InitialBytes.
 func Create() (segFD, bellFD int, err error) {
 	var m Memory
 	defer m.Close()
@@ -34,8 +33,8 @@ func Create() (segFD, bellFD int, err error) {
 	return segFD, bellFD, err
 }
 
-// CreateTaken is Create for a caller that makes many segments and Takes memory
-// for all of them.
+// CreateTaken is Create without the check, for a caller that makes many segments and Takes
+// memory for all of them.
 func CreateTaken() (segFD, bellFD int, err error) {
 	segFD, err = memfd()
 	if err != nil {
@@ -53,8 +52,8 @@ func CreateTaken() (segFD, bellFD int, err error) {
 	return segFD, bellFD, nil
 }
 
-// memfd asks for a file that can never be executed, which some systems demand
-// and kernels before 6.3 do not know.
+// memfd creates a file that can never be executed. Some systems demand that flag, and kernels
+// before 6.3 do not know it.
 func memfd() (int, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("gompi", flags|unix.MFD_NOEXEC_SEAL)
@@ -88,7 +87,7 @@ func initialise(fd int) error {
 	return nil
 }
 
-// SetOwner writes into a new segment whose it is.
+// SetOwner writes the owner into a new segment.
 func SetOwner(fd int, p wire.ProcID) error {
 	var b [OffSerial - OffJob + 4]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(p.Job))
@@ -99,8 +98,8 @@ func SetOwner(fd int, p wire.ProcID) error {
 	return nil
 }
 
-// Check tells whether fd is a segment of this version and owner whose size
-// cannot change. It reads the head page only.
+// Check checks that fd is a segment of this version and owner whose size cannot change. It
+// reads only the head page.
 func Check(fd int, owner wire.ProcID) error {
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -129,8 +128,7 @@ func Check(fd int, owner wire.ProcID) error {
 	return nil
 }
 
-// CheckHead tells whether the beginning of a segment is of this version and
-// owner.
+// CheckHead checks that a head page is of this version and owner.
 func CheckHead(head *[HeadShm]byte, owner wire.ProcID) error {
 	le := binary.LittleEndian
 	if m, v := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]); m != Magic || v != Version {
@@ -142,7 +140,7 @@ func CheckHead(head *[HeadShm]byte, owner wire.ProcID) error {
 	return nil
 }
 
-// Span is the address space of a segment in bytes, which never changes.
+// Span returns the address space of a segment in bytes, which never changes.
 func Span(fd int) (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -151,8 +149,8 @@ func Span(fd int) (int64, error) {
 	return st.Size, nil
 }
 
-// spanAllowed is the address space for a new segment. The kernel asks the limit
-// only when it grows, of the process that does it.
+// spanAllowed returns the address space for a new segment. The kernel applies the limit on
+// file sizes only when a file grows, and to the process that makes it grow.
 func spanAllowed() (int64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err != nil || l.Cur >= SpanBytes {
@@ -164,10 +162,10 @@ func spanAllowed() (int64, error) {
 	return int64(l.Cur) &^ int64(os.Getpagesize()-1), nil
 }
 
-// Map maps n bytes from off, a multiple of the page size. Bytes that nobody
-// has reserved read as zeros but take memory when touched, so reserve first.
-// Huge pages of the file fit into it. The result must go to Unmap as it is,
-// once, when no pointer into it is left.
+// Map maps n bytes from off on, which must be a multiple of the page size. Bytes without a
+// reservation read as zeros and take memory when touched, so reserve them first. The mapping
+// suits huge pages of the file. The caller must pass the same slice to Unmap, once, when no
+// pointer into it remains.
 func Map(fd int, off, n int64, write bool) ([]byte, error) {
 	if err := checkRange(off, n); err != nil {
 		return nil, err
@@ -191,7 +189,7 @@ func Map(fd int, off, n int64, write bool) ([]byte, error) {
 	return mem, nil
 }
 
-// Unmap undoes Map.
+// Unmap unmaps memory that Map has returned.
 func Unmap(mem []byte) error {
 	if err := munmap(mem); err != nil {
 		return fmt.Errorf("unmap %d bytes of shared segment: %w", len(mem), err)
@@ -199,8 +197,8 @@ func Unmap(mem []byte) error {
 	return nil
 }
 
-// Release gives the whole pages inside [off, off+n) back to the system. They
-// read as zeros afterwards and need Reserve before the next use.
+// Release gives the whole pages inside [off, off+n) back to the system. They read as zeros
+// afterwards and need Reserve before the next use.
 func Release(fd int, off, n int64) error {
 	if err := checkRange(off, n); err != nil {
 		return err

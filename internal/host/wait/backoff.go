@@ -2,17 +2,17 @@
 
 package wait
 
-// Backoff is how far one wait has come: it looks for a while, then gives the
-// processor away between looks, and then should sleep. It counts turns, and reads
-// no clock. The value of a new wait has Left set to the looks before the first
-// yield. A turn asks Look, then MayYield; where neither holds it is time to sleep.
+// Backoff is the progress of one wait. A wait first spins, then yields the processor
+// between spins, and then should sleep. Backoff counts turns and reads no clock. A new
+// wait sets SpinsLeft to the spins before the first yield. Each turn asks Spin, then
+// MayYield; if both say no, it is time to sleep.
 type Backoff struct {
-	SpinsLeft int // looks before the next yield
-	YieldCost int // what yields have cost of their budget
+	SpinsLeft int // spins before the next yield
+	YieldCost int // part of the yield budget that is used up
 }
 
-// Look reports whether to look again at once, after a Pause, and counts that. It
-// is a bool and not one of three steps, so that nothing but the count is left of it
+// Spin reports whether to look again at once, after a Pause, and counts that. It
+// returns a bool, not one of three steps, so that the compiler leaves only the counter
 // in the loop of a wait.
 func (b *Backoff) Spin() bool {
 	if b.SpinsLeft > 0 {
@@ -22,13 +22,13 @@ func (b *Backoff) Spin() bool {
 	return false
 }
 
-// MayYield reports whether to give the processor away, which Yielded books; all
-// yields of a wait may cost most.
-func (b *Backoff) MayYield(most int) bool { return b.YieldCost < most }
+// MayYield reports whether to yield the processor; the caller then calls AddYield. All
+// yields of one wait may cost budget.
+func (b *Backoff) MayYield(budget int) bool { return b.YieldCost < budget }
 
-// Yielded books a yield, which Policy.Turn says the cost of, and that looks follow
-// before the next.
-func (b *Backoff) AddYield(cost, looks int) {
+// AddYield records a yield: its cost, which Policy.Turn returns, and the number of spins
+// before the next yield.
+func (b *Backoff) AddYield(cost, spins int) {
 	b.YieldCost += cost
-	b.SpinsLeft = looks
+	b.SpinsLeft = spins
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the number of the processor that the caller runs on, -1 if unknown. It
-// costs a system call.
+// CPU returns the number of the processor that the caller runs on, or -1 if it is not
+// known. It costs a system call.
 func CPU() int {
 	var cpu uint32
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Gate is the lock of one process's engine. It is a mutex whose holder can
-// see that somebody waits: the goroutine that polls keeps it through its spin
-// and gives it up only when asked, so that one goroutine alone pays two
-// atomic operations a call.
+// Gate is the lock of one process's engine. It is a mutex whose holder can see that
+// another goroutine waits. The goroutine that polls keeps the gate while it spins and
+// releases it only on request. So a process with one goroutine pays two atomic
+// operations a call.
 type Gate struct {
 	state   atomic.Int32 // 0 free, 1 held
 	waiters atomic.Int32 // goroutines in lockSlow
 	_       [56]byte
-	// Blocked, if set, is called by whoever finds the gate held, before it
+	// Blocked, if set, is called by each goroutine that finds the gate held, before it
 	// waits. Set it before the first Lock.
 	Blocked func()
 	wake    chan struct{} // one token: try again
-	rewake  *time.Timer   // gives a token, too: Unlock may have missed who parks
+	rewake  *time.Timer   // sends a token, too: Unlock may have missed a waiter
 }
 
-// gateSpins is how often a contender retries before it parks. The holder in
-// its poll loop answers within a turn, so parking is the rare case.
+// gateSpins is how often a waiter retries before it parks. The holder answers within a
+// turn of its poll loop, so parking is rare.
 const gateSpins = 64
 
 // NewGate returns a free gate.
@@ -63,8 +63,8 @@ func (g *Gate) lockSlow() {
 		case turn < 2*gateSpins:
 			runtime.Gosched()
 		default:
-			// Our add to want precedes the exchange above. If Unlock has loaded
-			// want before, its store of state is seen SecondLook later.
+			// Our increment of waiters precedes the exchange above. If Unlock loaded
+			// waiters before that, its store to state is visible after RecheckDelay.
 			if DelayedStores {
 				g.rewake.Reset(RecheckDelay)
 			}
@@ -73,7 +73,7 @@ func (g *Gate) lockSlow() {
 	}
 }
 
-// Unlock gives the gate back.
+// Unlock releases the gate.
 func (g *Gate) Unlock() {
 	publish32(&g.state, 0)
 	if g.waiters.Load() != 0 {
@@ -92,7 +92,7 @@ func (g *Gate) unlockSlow() {
 // holding the gate.
 func (g *Gate) Contended() bool { return g.waiters.Load() != 0 }
 
-// Relax gives the gate to whoever waits and takes it again.
+// Relax releases the gate for waiting goroutines and takes it again.
 func (g *Gate) Relax() {
 	g.Unlock()
 	runtime.Gosched()

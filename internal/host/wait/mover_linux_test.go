@@ -101,7 +101,7 @@ func TestEmptier(t *testing.T) {
 		for moved := true; moved; {
 			moved = false
 			for _, i := range rand.Perm(threads) {
-				if to := emptier(at[i], load, &allowed); to >= 0 {
+				if to := leastLoaded(at[i], load, &allowed); to >= 0 {
 					load[at[i]]--
 					load[to]++
 					at[i], moves, moved = to, moves+1, true

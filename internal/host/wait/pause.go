@@ -2,8 +2,8 @@
 
 package wait
 
-// Pause lets a few cycles pass inside a spin loop. It is a real call: the
-// loops that use it get a preemption point with it.
+// Pause lets a few cycles pass inside a spin loop. It is a real function call, which
+// gives the loop a preemption point.
 //
 //go:noinline
 func Pause() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wait holds how a process waits: the engine's lock, the budgets of
-// spinning and yielding, and the one place where a process sleeps.
+// Package wait implements how a process waits for messages. Gate is the lock of the
+// engine. Policy and Backoff are the budgets for spinning and yielding. Sleeper is the
+// one place where a process sleeps. Publish stores a word for a process that may be
+// about to sleep.
 package wait
 
 import (
@@ -9,67 +11,78 @@ import (
 	"time"
 )
 
-// Policy says how long a waiting goroutine spins and yields before the
-// process sleeps. Budgets count turns of the poll loop, not time.
+// Policy says how long a waiting goroutine spins and yields before the process sleeps.
+// Budgets count turns of the poll loop, not time.
 type Policy struct {
-	// Spin is the number of turns without giving up the processor, each of
-	// about 30 ns.
+	// Spin is the number of turns without yielding the processor, each of about 30 ns.
 	Spin int
-	// Yield is the number of turns that each give the processor away.
+	// Yield is the number of turns that yield the processor.
 	Yield int
-	// OS: yield to other processes with sched_yield. False for ranks that are
-	// goroutines: they yield to their siblings in the same process.
+	// OS says to yield to other processes by sched_yield. It is false for ranks that are
+	// goroutines: these yield to their siblings in the same process.
 	OS bool
-	// Spare: there are processors that no rank needs, so what a goroutine
-	// leaves undone when it goes computing is best taken up at once.
+	// Spare says that there are processors that no rank needs. Then another goroutine
+	// should at once take over what a goroutine leaves undone when it computes.
 	Spare bool
-	// Ranks that are OS processes and share the processors; 0: unknown. PerCPU is
-	// how many of them there are for each processor, rounded up.
+	// Ranks is the number of ranks that are OS processes and share the processors, or 0 if
+	// it is unknown. PerCPU is the number of them per processor, rounded up.
 	Ranks, PerCPU int
 }
 
-// Oversubscribed reports whether ranks take turns on a processor, as far as is known:
-// those that are goroutines may.
+// Oversubscribed reports whether ranks take turns on a processor. It is also true if
+// that is unknown, as for ranks that are goroutines.
 func (p *Policy) Oversubscribed() bool { return p.PerCPU != 1 }
 
-// Packed reports whether so many ranks share each processor that those who wait
-// for something slow should sleep at once: what they yield is lost to the others.
+// HeavilyOversubscribed reports whether so many ranks share each processor that a process
+// should sleep at once when it waits for something slow. Yields would then be time lost
+// to the other ranks.
 func (p *Policy) HeavilyOversubscribed() bool { return p.PerCPU > heavyAbove }
 
-// Other goroutines get a chance to run in every goschedEvery-th OS yield if the
-// process has one P, else every goschedPause: then there is mostly a P without
-// work, whose thread Gosched wakes, and which goes on with the yielding
-// goroutine itself. That costs 10 us, and the kernel puts the other thread on
-// whatever processor it likes.
+// Other goroutines get a chance to run in every goschedEvery-th OS yield if the process
+// has one P. With more Ps they get it once per goschedPause: then there is mostly an idle
+// P, and Gosched wakes the thread of that P, which then continues the yielding goroutine.
+// That costs 10 us, and the kernel puts the other thread on any processor.
 const (
 	goschedEvery = 16
 	goschedPause = 4 * time.Millisecond
-	// Where a processor has more than packedAbove ranks they do so every
-	// packedPause. It is shorter than the 10 ms after which Go preempts a
-	// goroutine: its monitor wakes every 20 us for a millisecond then, in each
-	// of the processes.
+	// A processor with more than heavyAbove ranks uses heavyPause instead. It is shorter
+	// than the 10 ms after which Go preempts a goroutine: after a preemption Go's monitor
+	// wakes every 20 us for a millisecond, in each of the processes.
 	heavyAbove = 8
 	heavyPause = 8 * time.Millisecond
 )
 
-// ForOS is the policy of a rank that is an OS process: local ranks on cpus
-// usable CPUs.
+// ForOS returns the policy of a rank that is an OS process. local is the number of ranks
+// on the host, cpus the number of usable CPUs.
 func ForOS(local, cpus int) Policy {
 	if local <= cpus {
-		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local, PerCPU: 1}
+		return Policy{
+			Spin:   2000,
+			Yield:  2000,
+			OS:     true,
+			Spare:  local < cpus,
+			Ranks:  local,
+			PerCPU: 1,
+		}
 	}
-	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local, PerCPU: (local + cpus - 1) / cpus}
+	return Policy{
+		Spin:   2,
+		Yield:  1000,
+		OS:     true,
+		Ranks:  local,
+		PerCPU: (local + cpus - 1) / cpus,
+	}
 }
 
-// ForGoroutine is the policy of a rank that is a goroutine.
+// ForGoroutine returns the policy of a rank that is a goroutine.
 func ForGoroutine() Policy { return Policy{Spin: 0, Yield: 64} }
 
-// busyYield: a yield that takes this long has let another process compute for
-// a time slice of the kernel (3-4 ms). It uses up the budget: a sleeper need
-// not wait for the next ones, and is in nobody's way. Each other rank of the
-// processor may take rankYield before it yields, too: among many ranks sleep is
-// no way out, as each time a process wakes Go's monitor looks every 20 us for a
-// millisecond what it does.
+// A yield that takes busyYield has let another process compute for a time slice of the
+// kernel (3 to 4 ms). It uses up the whole budget: a sleeping process does not wait for
+// further time slices and disturbs no other process. Each other rank of the processor may
+// take rankYield before it yields in turn. So with many ranks on a processor slow yields
+// are normal and not a reason to sleep: each time that a process wakes, Go's monitor runs
+// every 20 us for a millisecond.
 const (
 	busyYield = 500 * time.Microsecond
 	rankYield = 20 * time.Microsecond
@@ -77,8 +90,8 @@ const (
 
 var clockBase = time.Now()
 
-// Turn gives the processor away once; turn counts the calls of one wait. It
-// returns how much of the Yield budget that cost.
+// Turn yields the processor once. turn counts the calls of one wait. Turn returns the cost
+// of the yield, in units of the Yield budget.
 func (p Policy) Turn(turn int) int {
 	if !p.OS {
 		runtime.Gosched()
@@ -98,7 +111,7 @@ func (p Policy) Relax() {
 	}
 }
 
-// yield lets other processes run and returns what that costs of the budget.
+// yield lets other processes run and returns the cost in units of the budget.
 func (p Policy) yield() int {
 	before := time.Since(clockBase)
 	osYield()

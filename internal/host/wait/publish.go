@@ -4,7 +4,6 @@ package wait
 
 import "time"
 
-// SecondLook is how long after the first a sleeper looks once more for what
-// Publish may have hidden from it. A processor keeps a store to itself for less
-// than microseconds.
+// RecheckDelay is the time after which a sleeper looks again for a store that Publish may
+// have delayed. A processor delays a store by less than a few microseconds.
 const RecheckDelay = 2 * time.Millisecond

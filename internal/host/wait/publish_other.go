@@ -6,13 +6,13 @@ package wait
 
 import "sync/atomic"
 
-// Late reports whether what Publish stores may become visible late.
-const Late = false
+// DelayedStores reports whether a store by Publish may become visible late.
+const DelayedStores = false
 
-// Publish stores v for other processes to see.
+// Publish stores v so that other processes see it.
 func Publish(p *atomic.Uint64, v uint64) { p.Store(v) }
 
-// Publish32 is Publish of 32 bits.
+// Publish32 is Publish for 32 bits.
 func Publish32(p *atomic.Uint32, v uint32) { p.Store(v) }
 
 func publish32(p *atomic.Int32, v int32) { p.Store(v) }

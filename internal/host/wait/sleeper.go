@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// Sleeper is where a process sleeps when nothing has happened for a while.
-// One goroutine at a time may be in Sleep.
+// Sleeper is where a process sleeps when nothing has happened for a while. Only one
+// goroutine at a time may be in Sleep.
 type Sleeper interface {
-	// Add makes fd wake the sleeper whenever it is readable.
+	// Add makes the sleeper wake whenever fd is readable.
 	Add(fd int) error
-	// AddBell makes each write to fd end the current or the next Sleep, until
-	// DropBell, which comes before fd is closed: of an eventfd that nobody reads, so
-	// that one write wakes all who have it. Safe from any goroutine.
+	// AddBell makes each write to fd end the current or the next Sleep, until DropBell. fd
+	// is an eventfd that nobody reads, so one write wakes all processes that have added
+	// it. DropBell must precede the close of fd. Both are safe from any goroutine.
 	AddBell(fd int) error
 	DropBell(fd int)
 	// Wake ends the current or the next Sleep. Safe from any goroutine.
@@ -22,23 +22,23 @@ type Sleeper interface {
 	// Sleep blocks until Wake has been called or an added fd is readable.
 	// It may return early.
 	Sleep()
-	// Close ends a Sleep for good.
+	// Close ends the current Sleep. The sleeper must not be used again.
 	Close()
 }
 
 var errClosed = errors.New("the process has ended")
 
-// chanSleeper serves ranks without file descriptors.
+// chanSleeper is a sleeper for ranks without file descriptors.
 type chanSleeper struct {
 	c chan struct{}
 
 	mu     sync.Mutex
-	bells  Sleeper // has the bells, and a goroutine that sleeps there; nil: there were none
-	ended  chan struct{}
+	bells  Sleeper       // holds the bells, for a goroutine that sleeps there; nil before the first bell
+	ended  chan struct{} // closed when that goroutine ends
 	closed bool
 }
 
-// NewChan returns a sleeper that only Wake and bells end.
+// NewChan returns a sleeper that wakes by Wake and by bells only.
 func NewChan() Sleeper { return &chanSleeper{c: make(chan struct{}, 1)} }
 
 func (s *chanSleeper) Add(int) error {
@@ -62,7 +62,7 @@ func (s *chanSleeper) AddBell(fd int) error {
 	return s.bells.AddBell(fd)
 }
 
-// listen passes bells on.
+// forwardBells wakes the sleeper at each ring of a bell.
 func (s *chanSleeper) forwardBells(bells Sleeper) {
 	defer close(s.ended)
 	for {

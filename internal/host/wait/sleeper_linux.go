@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollSleeper parks its goroutine in Go's network poller on an epoll fd of
-// ours, so that no P is held while the process sleeps.
+// epollSleeper parks its goroutine in Go's network poller, on an epoll descriptor of its
+// own, so that the process holds no P while it sleeps.
 //
 //	Go's poller -> outer (one-shot) -> inner (level triggered, bells edge) -> fds
 //
-// The outer registration is one-shot: it is armed by Sleep alone, so events
-// that arrive while somebody polls wake no thread of the Go runtime.
+// The outer registration is one-shot, and only Sleep arms it. So events that arrive while
+// the process polls wake no thread of the Go runtime.
 type epollSleeper struct {
 	outer  *os.File
 	raw    syscall.RawConn
@@ -26,15 +26,15 @@ type epollSleeper struct {
 	wakeFD int // eventfd of Wake
 	woken  atomic.Bool
 	bells  atomic.Int32
-	// closing orders Wake against Close: a late Wake must not write into a
-	// file descriptor number that means something else by then.
-	closing atomic.Int32 // users of kick; negative: closed
+	// closing orders Wake and Close: a late Wake must not write to a file descriptor
+	// number that is in use for something else by then.
+	closing atomic.Int32 // users of wakeFD; negative after Close
 	ready   func(fd uintptr) bool
 }
 
 const closedBias = -1 << 30
 
-// NewEpoll returns a sleeper on Linux's epoll.
+// NewEpoll returns a sleeper on epoll, which only Linux has.
 func NewEpoll() (Sleeper, error) {
 	outer, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *epollSleeper) DropBell(fd int) {
 	}
 }
 
-// hear takes note of the bells that were rung: inner is not readable for them any
-// more. What they tell of was written before, and is seen by who looks after this.
+// drainBells makes the bells that rang not readable any more. What a bell announces was
+// written before the ring, so a look after this call sees it.
 func (s *epollSleeper) drainBells() {
 	var evs [16]unix.EpollEvent
 	unix.EpollWait(s.inner, evs[:], 0)
@@ -135,8 +135,8 @@ func (s *epollSleeper) Sleep() {
 	if err := unix.EpollCtl(s.outFD, unix.EPOLL_CTL_MOD, s.inner, &ev); err == nil {
 		s.raw.Read(s.ready) // an error means closed
 	}
-	// Read before clearing: a Wake in between is answered by this return. A
-	// Wake that writes only after this read makes the next Sleep short.
+	// Read before clearing. A Wake in between is answered by this return. A Wake that
+	// writes only after this read makes the next Sleep short.
 	var b [8]byte
 	unix.Read(s.wakeFD, b[:])
 	s.woken.Store(false)

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// Pairs of 16 bytes stored with the hint that they are not used soon, which the assembler
-// does not know: STNP Qn, Qm, [R0, #at].
+// STNP Qn, Qm, [R0, #at] stores a pair of 16 bytes with the hint that they are not used
+// soon. The assembler does not know the instruction.
 #define STNP(n, m, at) WORD $(0xac000000 | (at / 16) << 15 | m << 10 | 0 << 5 | n)
 
 // func stream(dst, src []byte)
@@ -36,5 +36,5 @@ done:
 
 // func fence()
 TEXT ·fence(SB), NOSPLIT, $0-0
-	DMB $10 // ISHST: stores after these
+	DMB $10 // ISHST: earlier stores before later ones
 	RET

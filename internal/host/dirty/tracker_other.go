@@ -6,10 +6,10 @@ package dirty
 
 import "errors"
 
-// Tracker is none: no kernel but Linux tells what was written.
+// Tracker is a stub: only Linux tells which memory was written.
 type Tracker struct{}
 
-var errNotLinux = errors.New("only Linux tells it")
+var errNotLinux = errors.New("only Linux supports it")
 
 // Open always fails.
 func Open() (*Tracker, error) { return nil, errNotLinux }
@@ -23,5 +23,5 @@ func (t *Tracker) Arm([]byte) (Watch, error) { return nil, errNotLinux }
 // Copy always fails.
 func Copy(dst, src []byte) error { return errNotLinux }
 
-// CanCopy says why.
+// CanCopy returns the reason why Copy does not work here.
 func CanCopy() error { return errNotLinux }

@@ -4,12 +4,13 @@ package mem
 
 import "unsafe"
 
-// lineBytes is how much the processor writes to memory at a time.
+// lineBytes is the size of a cache line, the unit of transfers to memory.
 const lineBytes = 64
 
-// Past is Copy past the cache: the lines of dst, which another processor may have, are not
-// fetched for it, nor kept. What is stored after it is seen by others after what it has
-// copied. dst and src may not overlap, but are nothing to copy if they are the same.
+// Stream is Copy with non-temporal stores: it does not fetch the lines of dst, which
+// another processor may have, and does not keep them in the cache. Other processors see
+// later stores after the copied data. dst and src may not overlap, except that they may be
+// the same memory; then there is nothing to copy.
 func Stream(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
@@ -20,7 +21,7 @@ func Stream(dst, src []byte) int {
 	if body <= 0 {
 		return copy(dst, src)
 	}
-	// Lines of which only a part is written are written in the cache.
+	// Lines at the ends that are written in part go through the cache.
 	copy(dst[:head], src)
 	copy(dst[head+body:n], src[head+body:n])
 	streamChunks(dst[head:head+body], src[head:])
@@ -28,8 +29,8 @@ func Stream(dst, src []byte) int {
 	return n
 }
 
-// PastLines is Past of the whole of src to memory that begins with a line: what stands
-// behind src in its last line is lost, so that this need not be fetched either.
+// StreamLines is Stream of the whole of src to memory that begins at a cache line. It may
+// destroy the rest of the last line, so that it need not fetch that line either.
 func StreamLines(dst, src []byte) int {
 	n := len(src)
 	body := n / lineBytes * lineBytes
@@ -46,8 +47,8 @@ func StreamLines(dst, src []byte) int {
 	return n
 }
 
-// streamPieces streams lines in pieces: nothing else of the process goes on in the midst of
-// one that must stop.
+// streamChunks calls stream in chunks. The garbage collector cannot stop this goroutine
+// inside a call, so a call must be short.
 func streamChunks(dst, src []byte) {
 	for at := 0; at < len(dst); at += chunkBytes {
 		next := min(at+chunkBytes, len(dst))
@@ -55,5 +56,5 @@ func streamChunks(dst, src []byte) {
 	}
 }
 
-// toLine is how far it is from where memory begins to where a line does.
+// toLine returns the distance from the beginning of b to the next cache line.
 func toLine(b []byte) int { return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % lineBytes) }

@@ -9,11 +9,12 @@ import (
 	"sync"
 )
 
-// unknownCache is what a processor's own cache is taken to hold where nobody says.
+// unknownCache is the assumed size of a processor's private cache if the kernel does
+// not say.
 const unknownCache = 1 << 20
 
-// OwnCache is how many bytes the cache holds that a processor, or its core, does not share
-// with others: the second level, as the kernel names it.
+// PrivateCacheBytes returns the size of the cache that only one core uses: the level-2
+// cache, as the kernel reports it.
 var PrivateCacheBytes = sync.OnceValue(func() int64 {
 	const dir = "/sys/devices/system/cpu/cpu0/cache/index2/"
 	level, _ := os.ReadFile(dir + "level")
@@ -27,7 +28,7 @@ var PrivateCacheBytes = sync.OnceValue(func() int64 {
 	return unknownCache
 })
 
-// parseSize reads a size as the kernel writes it, such as 1024K.
+// parseSize parses a size in the kernel's form, such as 1024K.
 func parseSize(text string) (int64, bool) {
 	text = strings.TrimSpace(text)
 	unit := int64(1)

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Most is what n bytes are to be compared with: more than that this process
-// cannot have, whatever the collector frees and the kernel swaps out.
+// MemoryLimit returns a bound on the memory that this process can have, whatever the
+// garbage collector frees and the kernel swaps out. The bound is good enough to decide
+// whether the process can have n bytes.
 func MemoryLimit(n int64) (int64, error) {
 	var sys unix.Sysinfo_t
 	if err := unix.Sysinfo(&sys); err != nil {

@@ -10,12 +10,12 @@ TEXT ·hasWide(SB), NOSPLIT, $0-1
 	MOVL $1, AX
 	XORL CX, CX
 	CPUID
-	ANDL $(1<<27 | 1<<28), CX // the system saves registers; AVX
+	ANDL $(1<<27 | 1<<28), CX // OSXSAVE: the system saves registers; AVX
 	CMPL CX, $(1<<27 | 1<<28)
 	JNE no
 	XORL CX, CX
 	XGETBV
-	ANDL $6, AX // those of 16 and of 32 bytes
+	ANDL $6, AX // the registers of 16 and of 32 bytes
 	CMPL AX, $6
 	JNE no
 	MOVB $1, ret+0(FP)

@@ -10,61 +10,62 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Elsewhere than on Linux no memory is shared: processes have no segment.
+// This file is for systems other than Linux. There processes share no memory and have no
+// segments.
 
-// NoMemoryError is for Linux.
+// NoMemoryError never occurs here.
 type NoMemoryError struct{ error }
 
-// Memory reserves nothing.
+// Memory reserves nothing here.
 type Memory struct{ Small bool }
 
-// Take lets piece take all at once.
+// Take calls piece once for all n bytes.
 func (*Memory) Take(n int64, piece func(k int64) error) error { return piece(n) }
 
-// HeapStep is for Linux.
+// HeapStep has a meaning on Linux only.
 const HeapStep = 4 << 20
 
-// Heap asks nobody.
-func (*Memory) Heap([]byte) error { return nil }
+// PopulateHeap does nothing.
+func (*Memory) PopulateHeap([]byte) error { return nil }
 
 // Close does nothing.
 func (*Memory) Close() {}
 
-// FreeMemory is not known.
+// FreeMemory returns 0: the free memory is not known.
 func FreeMemory() int64 { return 0 }
 
-// CreateTaken gives no segment and no bell.
+// CreateTaken returns no segment and no bell.
 func CreateTaken() (segFD, bellFD int, err error) { return -1, -1, nil }
 
-// SetOwner has nothing to own.
+// SetOwner does nothing.
 func SetOwner(int, wire.ProcID) error { return nil }
 
-// Map has nothing to map.
+// Map always fails.
 func Map(int, int64, int64, bool) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// Unmap undoes nothing.
+// Unmap always fails.
 func Unmap([]byte) error { return errors.ErrUnsupported }
 
-// CreateArena gives no memory.
+// CreateArena always fails.
 func CreateArena(int64) (fd int, n int64, err error) { return -1, 0, errors.ErrUnsupported }
 
-// CheckArena finds no arena.
+// CheckArena always fails.
 func CheckArena(int, int64) error { return errors.ErrUnsupported }
 
-// MapArena has nothing to map.
+// MapArena always fails.
 func MapArena(int, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// Reserve has nothing to reserve.
+// Reserve always fails.
 func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
 
-// Fill has nothing to fill.
+// Fill always fails.
 func (*Memory) Fill(int, []byte, int64, int64) (int64, error) { return 0, errors.ErrUnsupported }
 
-// Punch has nothing to release.
+// Punch always fails.
 func Punch([]byte) error { return errors.ErrUnsupported }
 
-// Guard has nothing to protect.
+// Guard always fails.
 func Guard([]byte, bool) error { return errors.ErrUnsupported }
 
-// Release has nothing to release.
+// Release always fails.
 func Release(int, int64, int64) error { return errors.ErrUnsupported }

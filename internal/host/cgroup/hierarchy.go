@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// dir is one control group's directory, relative to the root file system.
+// dir is the directory of one control group, relative to the root file system.
 type dir struct {
 	path string
 	v2   bool
 }
 
-// ownFile says which groups this process is in.
+// ownFile lists the control groups of this process.
 const ownFile = "proc/self/cgroup"
 
-// find returns the directories whose limits of a controller bind this
-// process: its own group, by the text of ownFile, and all above it that are
-// mounted here. Both hierarchies are searched, because a host may use version
-// 1 for some controllers and version 2 for others.
+// find returns the directories of all groups whose limits of a controller bind this
+// process. These are its own group, which own (the text of ownFile) names, and the groups
+// above it that are mounted here. find searches both hierarchies, because a host may use
+// version 1 for some controllers and version 2 for others.
 func find(root fs.FS, own, controller string) ([]dir, error) {
 	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
@@ -53,21 +53,21 @@ func find(root fs.FS, own, controller string) ([]dir, error) {
 			continue
 		}
 		for _, p := range m.chain(g) {
-			dirs = append(dirs, dir{p, m.v2})
+			dirs = append(dirs, dir{path: p, v2: m.v2})
 		}
 	}
 	return dirs, nil
 }
 
-// mount is one line of mountinfo that mounts a cgroup hierarchy.
+// mount is a line of mountinfo that mounts a cgroup hierarchy.
 type mount struct {
-	root    string // the group that is mounted
-	point   string // where
+	root    string // group that is mounted
+	point   string // mount point
 	v2      bool
-	options []string // of the super block; names the controllers of version 1
+	options []string // of the super block; they name the controllers of version 1
 }
 
-// parseMount reads "36 35 98:0 ROOT POINT opts [optional ...] - TYPE SRC SUPER".
+// parseMount parses "36 35 98:0 ROOT POINT opts [optional ...] - TYPE SRC SUPER".
 func parseMount(line string) (m mount, ok bool) {
 	left, right, ok := strings.Cut(line, " - ")
 	if !ok {
@@ -88,9 +88,8 @@ func parseMount(line string) (m mount, ok bool) {
 	return m, true
 }
 
-// chain lists the directories from group up to the mount point. A group that
-// does not lie under the mounted one (another cgroup namespace) leaves only
-// the mount point.
+// chain lists the directories from group up to the mount point. If the group does not lie
+// under the mounted one (in another cgroup namespace), chain lists only the mount point.
 func (m mount) chain(group string) []string {
 	top := strings.TrimPrefix(path.Clean(m.point), "/")
 	rel := ""
@@ -109,8 +108,8 @@ func (m mount) chain(group string) []string {
 	return append(ps, top)
 }
 
-// unescape undoes the octal escapes that the kernel writes for white space
-// and backslash in mountinfo.
+// unescape undoes the octal escapes that the kernel writes for white space and backslash
+// in mountinfo.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -10,20 +10,20 @@ import (
 	"runtime"
 )
 
-// What needs Linux: elsewhere a process waits as goroutines do.
+// This file replaces the Linux parts. On other systems a process waits as goroutines do.
 
-// NewEpoll is not there.
+// NewEpoll always fails.
 func NewEpoll() (Sleeper, error) {
 	return nil, fmt.Errorf("processes need Linux, this is %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 func osYield() { runtime.Gosched() }
 
-// CPU is not known.
+// CPU returns -1: the processor is not known.
 func CPU() int { return -1 }
 
-// Mover moves nothing.
+// Mover never moves a thread.
 type Mover struct{}
 
-// Even does nothing.
-func (*Mover) Even(int, []uint16) bool { return false }
+// Balance does nothing.
+func (*Mover) Balance(int, []uint16) bool { return false }

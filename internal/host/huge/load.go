@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// processorsIdle reports whether no more threads want to run on this machine
-// than it has processors, the caller aside. What cannot be read is no.
+// processorsIdle reports whether at most as many threads want to run on this machine as it
+// has processors, not counting the caller. It returns false if that cannot be read.
 func processorsIdle() bool {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -25,7 +25,7 @@ func processorsIdle() bool {
 	return ok && n-1 <= processors(strings.TrimSpace(string(online)))
 }
 
-// running is the number of threads that run or want to, in the text of
+// running returns the number of threads that run or want to run, from the text of
 // /proc/loadavg: "0.20 0.18 0.12 1/80 11206".
 func running(load string) (int, bool) {
 	f := strings.Fields(load)
@@ -37,7 +37,7 @@ func running(load string) (int, bool) {
 	return n, err == nil
 }
 
-// processors counts a list such as "0-3,8".
+// processors counts the CPUs of a list such as "0-3,8".
 func processors(list string) int {
 	n := 0
 	for part := range strings.SplitSeq(list, ",") {
