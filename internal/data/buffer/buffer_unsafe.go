@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package buffer describes the memory of an operation: the currency of all
-// layers below the public packages.
+// Package buffer describes the memory of an operation. A Buf is an address with a count
+// and an element type, contiguous or strided. All layers below the public packages pass
+// their data as Bufs.
 package buffer
 
-// unsafe: the currency is an address with a count and a type, so that
-// one compiled path serves all element types.
+// unsafe: an address with a count and a type lets one compiled path serve all element
+// types.
 
 import (
 	"cmp"
@@ -17,35 +18,34 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// Buf is a run of packed bytes of the elements of Type that stand at base. The
-// zero Buf is empty. The memory belongs to the caller of the operation until it
-// completes, and must be on the heap: other processes may copy from and to it,
-// and a slice of a goroutine's stack moves.
+// Buf is a range of packed bytes of the elements of Type at base. The zero Buf is empty.
+// The memory belongs to the caller of the operation until the operation completes. It must
+// be on the heap: other processes may copy from and to it, and the memory of a slice on a
+// goroutine's stack moves.
 type Buf struct {
-	base unsafe.Pointer // of element 0; of the first byte if elements stand side by side
-	n    int64          // packed bytes
-	off  int64          // the first of them; 0 if elements stand side by side
+	base unsafe.Pointer // of element 0; of the first byte if the elements are contiguous
+	n    int64          // number of packed bytes
+	off  int64          // first packed byte; 0 if the elements are contiguous
 	Type *dtype.Type
 }
 
-// New describes count elements of type t at base. base may be nil if count
-// is 0.
+// New returns the Buf of count elements of type t at base. base may be nil if count is 0.
 func New(base unsafe.Pointer, count int64, t *dtype.Type) Buf {
 	return Buf{base: base, n: count * t.Size, Type: t}
 }
 
-// Of describes a byte slice.
+// Of returns the Buf of a byte slice.
 func Of(b []byte) Buf {
 	return Buf{base: unsafe.Pointer(unsafe.SliceData(b)), n: int64(len(b)), Type: dtype.Byte}
 }
 
-// Words describes a slice of numbers.
+// Words returns the Buf of a slice of numbers.
 func Words(w []uint64) Buf {
 	return New(unsafe.Pointer(unsafe.SliceData(w)), int64(len(w)), dtype.Word)
 }
 
-// Blank returns a buffer with memory of its own for the same elements, side by side.
-// ok is false if they are of no basic type.
+// AllocLike returns a contiguous buffer with new memory for the same elements. ok is false
+// if the elements have no single basic type.
 func (b Buf) AllocLike() (own Buf, ok bool) {
 	t := b.Type
 	if b.Strided() {
@@ -57,10 +57,10 @@ func (b Buf) AllocLike() (own Buf, ok bool) {
 	return Buf{base: unsafe.Pointer(unsafe.SliceData(mem)), n: b.n, Type: t}, true
 }
 
-// Bytes is the number of packed bytes.
+// Bytes returns the number of packed bytes.
 func (b Buf) Bytes() int64 { return b.n }
 
-// Count is the number of elements; 0 if they have no bytes.
+// Count returns the number of elements, or 0 if they have no bytes.
 func (b Buf) Count() int64 {
 	if b.n == 0 {
 		return 0
@@ -68,17 +68,17 @@ func (b Buf) Count() int64 {
 	return dtype.Quo(b.n, b.Type.Size)
 }
 
-// Strided reports whether the elements of the type do not stand side by side.
-// Bytes of such a buffer are reached by Pack, Unpack and Part only.
+// Strided reports whether the elements are not contiguous. Only Pack, Unpack and Part reach
+// the bytes of such a buffer.
 func (b Buf) Strided() bool { return b.Type != nil && !b.Type.Contiguous() }
 
-// Dense reports whether the elements do not stand side by side, but are a good part
-// of the memory that they lie in.
+// Dense reports whether the elements are not contiguous but fill at least a quarter of the
+// memory that they span.
 func (b Buf) Dense() bool {
 	return b.Strided() && b.Type.TrueExtent() <= 4*b.Type.Size
 }
 
-// Slice returns the memory as bytes. b is not strided.
+// Slice returns the memory as bytes. b must not be strided.
 func (b Buf) Slice() []byte {
 	if b.Strided() {
 		panic("gompi: BUG: strided memory taken for contiguous")
@@ -94,7 +94,8 @@ func (b Buf) Flat() []byte {
 	return unsafe.Slice((*byte)(b.base), b.n)
 }
 
-// Memory returns the bytes if they stand side by side, also by chance.
+// Memory returns the memory as bytes if this part of the elements is contiguous, even if
+// the type is not.
 func (b Buf) Memory() ([]byte, bool) {
 	if b.n == 0 || !b.Strided() {
 		return b.Flat(), true
@@ -106,8 +107,8 @@ func (b Buf) Memory() ([]byte, bool) {
 	return unsafe.Slice((*byte)(unsafe.Add(b.base, at)), b.n), true
 }
 
-// Part returns packed bytes [off, off+n). If they stand side by side it is not
-// strided.
+// Part returns the packed bytes [off, off+n). The result is not strided if these bytes are
+// contiguous.
 func (b Buf) Part(off, n int64) Buf {
 	if off < 0 || n < 0 || off > b.n-n {
 		panic(fmt.Sprintf("gompi: BUG: part [%d, %d+%d) outside a buffer of %d bytes", off, off, n, b.n))
@@ -125,8 +126,8 @@ func (b Buf) Part(off, n int64) Buf {
 	return p
 }
 
-// Parts returns the parts of counts[i] units from displs[i] units on that are not empty; a unit
-// has so many packed bytes. No counts: all of b.
+// Parts returns the non-empty parts of counts[i] units from unit displs[i] on. A unit is so
+// many packed bytes. Without counts the only part is b.
 func (b Buf) Parts(counts, displs []int64, unit int64) []Buf {
 	if counts == nil {
 		return []Buf{b}
@@ -140,7 +141,7 @@ func (b Buf) Parts(counts, displs []int64, unit int64) []Buf {
 	return parts
 }
 
-// Pack copies packed bytes [off, off+len(dst)) to dst.
+// Pack copies the packed bytes [off, off+len(dst)) to dst.
 func (b Buf) Pack(dst []byte, off int64) {
 	if off < 0 || off > b.n-int64(len(dst)) {
 		panic("gompi: BUG: packing outside a buffer")
@@ -148,7 +149,7 @@ func (b Buf) Pack(dst []byte, off int64) {
 	b.Type.Pack(dst, b.base, b.off+off)
 }
 
-// Unpack copies src to packed bytes [off, off+len(src)).
+// Unpack copies src to the packed bytes [off, off+len(src)).
 func (b Buf) Unpack(off int64, src []byte) {
 	if off < 0 || off > b.n-int64(len(src)) {
 		panic("gompi: BUG: unpacking outside a buffer")
@@ -156,8 +157,8 @@ func (b Buf) Unpack(off int64, src []byte) {
 	b.Type.Unpack(b.base, b.off+off, src)
 }
 
-// UnpackAround is Unpack of a part of so much that it is read, if at all, when
-// it has left the caches.
+// UnpackStream is Unpack for a part of so much data that it will have left the caches when
+// it is read. It uses non-temporal stores.
 func (b Buf) UnpackStream(off int64, src []byte) {
 	if off < 0 || off > b.n-int64(len(src)) {
 		panic("gompi: BUG: unpacking outside a buffer")
@@ -165,14 +166,14 @@ func (b Buf) UnpackStream(off int64, src []byte) {
 	b.Type.UnpackStream(b.base, b.off+off, src)
 }
 
-// PackExternal packs all elements in the external32 representation; dst has
-// room for them and no more. b is no part of a buffer.
+// PackExternal packs all elements in the external32 representation into dst, which must have
+// exactly the right size. b must not be a part of another buffer.
 func (b Buf) PackExternal(dst []byte) { b.Type.PackExternal(dst, b.base, b.Count()) }
 
 // UnpackExternal is the reverse of PackExternal.
 func (b Buf) UnpackExternal(src []byte) { b.Type.UnpackExternal(b.base, b.Count(), src) }
 
-// Fill copies as much of src as b holds to its beginning and returns how much.
+// Fill copies src to the beginning of b, as much as b holds, and returns the number of bytes.
 func (b Buf) Fill(src []byte) int64 {
 	if !b.Strided() {
 		return int64(mem.Take(b.Flat(), src))
@@ -182,8 +183,7 @@ func (b Buf) Fill(src []byte) int64 {
 	return n
 }
 
-// Addr returns the address of the first byte, for reduction kernels. b is not
-// strided.
+// Addr returns the address of the first byte, for reduction kernels. b must not be strided.
 func (b Buf) Addr() unsafe.Pointer {
 	if b.Strided() {
 		panic("gompi: BUG: strided memory taken for contiguous")
@@ -191,8 +191,8 @@ func (b Buf) Addr() unsafe.Pointer {
 	return b.base
 }
 
-// Overlaps reports whether two buffers share a byte. Where both lie among each
-// other and are not columns of one matrix it looks at every block of both.
+// Overlaps reports whether two buffers share a byte. For interleaved buffers that are not
+// columns of one matrix it looks at every block of both.
 func (b Buf) Overlaps(o Buf) bool {
 	if !b.Strided() && !o.Strided() {
 		return b.meets(o)
@@ -207,8 +207,8 @@ func (b Buf) Overlaps(o Buf) bool {
 			}
 		}
 	}
-	// In the order of their addresses, a block that begins before the end of
-	// an earlier one of the other buffer shares a byte with it.
+	// In the order of addresses, a block shares a byte with an earlier block of the other
+	// buffer exactly if it begins before the end of that block.
 	blocks := o.blocks(b.blocks(nil, 0), 1)
 	slices.SortFunc(blocks, func(x, y addrRange) int { return cmp.Compare(x.lo, y.lo) })
 	var end [2]uintptr
@@ -221,8 +221,8 @@ func (b Buf) Overlaps(o Buf) bool {
 	return false
 }
 
-// Near reports whether the ranges from the first to the last byte of two buffers have a byte
-// in common. If not, the buffers do not overlap.
+// MayOverlap reports whether the address ranges of two buffers overlap. If they do not, the
+// buffers do not overlap either.
 func (b Buf) MayOverlap(o Buf) bool {
 	if !b.Strided() && !o.Strided() {
 		return b.meets(o)
@@ -234,32 +234,32 @@ func (b Buf) MayOverlap(o Buf) bool {
 	return p.lo < q.hi && q.lo < p.hi
 }
 
-// meets is Near of buffers whose elements stand side by side.
+// meets is MayOverlap for two contiguous buffers.
 func (b Buf) meets(o Buf) bool {
 	p, q := uintptr(b.base), uintptr(o.base)
 	return b.n > 0 && o.n > 0 && p < q+uintptr(o.n) && q < p+uintptr(b.n)
 }
 
-// block is a range of addresses, of one of two buffers.
+// addrRange is a range of addresses of one of two buffers.
 type addrRange struct {
 	lo, hi uintptr
 	buf    int
 }
 
-// span is the range from the first to the last byte.
+// span returns the range from the first to the last byte.
 func (b Buf) span() addrRange {
 	lo, hi := b.Type.Span(b.off, b.n)
 	return addrRange{lo: uintptr(b.base) + uintptr(lo), hi: uintptr(b.base) + uintptr(hi)}
 }
 
-// at is the longest block that begins at packed byte off.
+// blockAt returns the longest block that begins at packed byte off.
 func (b Buf) blockAt(off int64) addrRange {
 	at, n := b.Type.Block(b.off+off, b.n-off)
 	lo := uintptr(b.base) + uintptr(at)
 	return addrRange{lo: lo, hi: lo + uintptr(n)}
 }
 
-// blocks appends all blocks to a list.
+// blocks appends all blocks of b to list. buf is the number of b for Overlaps.
 func (b Buf) blocks(list []addrRange, of int) []addrRange {
 	for off := int64(0); off < b.n; {
 		x := b.blockAt(off)

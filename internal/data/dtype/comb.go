@@ -2,12 +2,12 @@
 
 package dtype
 
-// Comb is Count blocks of Len bytes, the first at At and the others each Stride
-// bytes above the one before. Len <= Stride, and both are above 0.
+// Comb is Count blocks of Len bytes, Stride bytes apart, the first at At. Len is at most
+// Stride, and both are above 0.
 type Comb struct{ At, Len, Stride, Count int64 }
 
-// Comb returns where the packed bytes [off, off+n) lie if that is a comb, as
-// for contiguous elements and one vector. n is above 0.
+// Comb returns the position of the packed bytes [off, off+n) if they form a comb, as for
+// contiguous elements and for one vector. n must be above 0.
 func (t *Type) Comb(off, n int64) (c Comb, ok bool) {
 	if at, length := t.Block(off, n); length == n {
 		return Comb{at, n, n, 1}, true
@@ -26,9 +26,8 @@ func (t *Type) Comb(off, n int64) (c Comb, ok bool) {
 	return c, c.Len > 0 && c.Len <= c.Stride
 }
 
-// Meets reports whether o, whose places are counted from by bytes above those
-// of c, shares a byte with c; ok is false if their strides do not allow a
-// simple answer.
+// Meets reports whether c and o share a byte. Positions of o count from by bytes above those
+// of c. ok is false if the strides do not allow a simple answer.
 func (c Comb) Meets(o Comb, by int64) (meets, ok bool) {
 	switch {
 	case c.Count == 1 && c.Len <= o.Stride:

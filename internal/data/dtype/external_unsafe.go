@@ -2,16 +2,15 @@
 
 package dtype
 
-// unsafe: as Pack and Unpack.
+// unsafe: as in Pack and Unpack.
 
 import (
 	"encoding/binary"
 	"unsafe"
 )
 
-// ExternalSize is the number of bytes of an element in the external32
-// representation: numbers as in memory, but big-endian, and no padding.
-// MPI 4.1 section 14.5.2.
+// ExternalSize returns the size of an element in the external32 representation: numbers are
+// as in memory, but big-endian and without padding. MPI 4.1 section 14.5.2.
 func (t *Type) ExternalSize() int64 {
 	if t.derived == nil {
 		return t.Size
@@ -30,8 +29,8 @@ func externalSize(s []Run) (n int64) {
 	return n
 }
 
-// PackExternal packs count elements at base in the external32 representation.
-// dst has room for them and no more.
+// PackExternal packs count elements at base in the external32 representation. dst must have
+// exactly the right size.
 func (t *Type) PackExternal(dst []byte, base unsafe.Pointer, count int64) {
 	x := external{t: t, base: base, bytes: dst}
 	x.runs(AppendRun(nil, count, t.Signature()))
@@ -43,14 +42,14 @@ func (t *Type) UnpackExternal(base unsafe.Pointer, count int64, src []byte) {
 	x.runs(AppendRun(nil, count, t.Signature()))
 }
 
-// external converts the elements of t at base from or to bytes.
+// external converts the elements of t at base to or from external32.
 type external struct {
 	t      *Type
 	base   unsafe.Pointer
-	off    int64  // packed bytes that are done
-	bytes  []byte // external bytes that are not
+	off    int64  // packed bytes converted so far
+	bytes  []byte // external bytes still to convert
 	unpack bool
-	piece  [4096]byte
+	buf    [4096]byte
 }
 
 func (x *external) runs(s []Run) {
@@ -68,15 +67,15 @@ func (x *external) runs(s []Run) {
 	}
 }
 
-// numbers converts n numbers of a width that divides a piece.
+// numbers converts n numbers of a width that divides the size of buf.
 func (x *external) numbers(width, n int64) {
 	for left := n * width; left > 0; {
-		k := min(left, int64(len(x.piece)))
+		k := min(left, int64(len(x.buf)))
 		part := x.bytes[:k]
 		if x.unpack {
-			copy(x.piece[:], part)
-			swap(x.piece[:k], width)
-			x.t.Unpack(x.base, x.off, x.piece[:k])
+			copy(x.buf[:], part)
+			swap(x.buf[:k], width)
+			x.t.Unpack(x.base, x.off, x.buf[:k])
 		} else {
 			x.t.Pack(part, x.base, x.off)
 			swap(part, width)
@@ -85,8 +84,7 @@ func (x *external) numbers(width, n int64) {
 	}
 }
 
-// swap turns numbers from the machine's byte order into the external one, or
-// back.
+// swap converts numbers between the machine's byte order and the external one.
 func swap(b []byte, width int64) {
 	switch width {
 	case 2:

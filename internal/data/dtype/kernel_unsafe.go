@@ -2,8 +2,8 @@
 
 package dtype
 
-// unsafe: the inner loops of packing move words of memory that has no Go type
-// here. All platforms of gompi read and write words at any address.
+// unsafe: the inner loops of packing move words of memory that has no Go type here. All
+// platforms of gompi read and write words at any address.
 
 import (
 	"unsafe"
@@ -11,12 +11,12 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// words says which blocks are moved by one load and store.
+// word is a block that one load and one store move.
 type word interface {
 	uint8 | uint16 | uint32 | uint64 | word128 | word96 | word192
 }
 
-// Structs, because the compiler keeps these in registers, not arrays.
+// The larger words are structs because the compiler keeps structs in registers, but not arrays.
 type (
 	word128 struct{ a, b uint64 }
 	word96  struct{ a, b, c uint32 }
@@ -24,27 +24,26 @@ type (
 	word512 struct{ a, b, c, d, e, f, g, h uint64 }
 )
 
-// shortMax is up to which size blocks are moved without a call: beside the
-// misses that rows far from each other cost, the calls of memmove take as long
-// again (64 bytes each 32 KiB: 25 ns a row there and back, against 15).
+// shortMax is the size up to which blocks are moved without a call. The calls of memmove take
+// as long as the cache misses of rows that are far apart (64 bytes each 32 KiB: 25 ns a row
+// there and back, against 15).
 const shortMax = 192
 
 const (
-	// Rows of rowsMin to rowsMax bytes are moved by assembly. It touches
-	// sources in advance without waiting for them, which a Go program cannot:
-	// 1 KiB each 32 KiB takes 15 % less. Shorter rows that come from another
-	// processor's cache are slower by it, longer ones no faster.
+	// Assembly moves rows of rowsMin to rowsMax bytes. It prefetches sources, which a Go
+	// program cannot do: 1 KiB each 32 KiB takes 15 % less. Shorter rows from another
+	// processor's cache get slower by it, and longer rows get no faster.
 	rowsMin, rowsMax = 512, 4<<10 - 1
-	// aroundMin is from what size on blocks are written around the caches if
-	// that is wanted: their ends, lines that are not whole, go through them.
+	// streamMin is the least size of a block for non-temporal stores. The ends of a block,
+	// which are no whole lines, go through the caches.
 	streamMin = 512
-	// tightBytes is what one call of assembly moves, during which its goroutine
-	// cannot be preempted: some microseconds.
+	// chunkBytes is the work of one call of assembly. Its goroutine cannot be preempted
+	// during the call, which takes some microseconds.
 	chunkBytes int64 = 64 << 10
 )
 
-// copyStrided copies count blocks of size bytes between places dstStep and
-// srcStep bytes apart.
+// copyStrided copies count blocks of size bytes. The blocks are dstStep and srcStep bytes
+// apart.
 func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	switch size {
 	case 1:
@@ -79,8 +78,8 @@ func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	}
 }
 
-// moveShort moves blocks of at least 16 bytes. What is left of a block behind
-// its pairs is moved together with bytes that have been moved already.
+// moveShort moves blocks of at least 16 bytes. The last 16 bytes of a block are moved as one
+// word that may overlap bytes that were already moved.
 func moveShort(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	last := size - 16
 	for i := range count {
@@ -97,10 +96,10 @@ func moveShort(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	}
 }
 
-// moveLong moves blocks by memmove. It touches sources in advance, so that the
-// processor looks up their pages while it copies others. (Not targets: a line
-// that another processor has would come twice, to be read and to be written.)
-// What it has read is the result, because a load that nobody needs is not made.
+// moveLong moves blocks by memmove. It reads a byte of later sources, so that the processor
+// looks up their pages while it copies others. (Not of targets: a line of another processor
+// would then travel twice, to be read and to be written.) It returns what it has read, because
+// the compiler drops a load without a use.
 //
 //go:noinline
 func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (seen uint8) {
@@ -115,8 +114,8 @@ func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (see
 	return seen
 }
 
-// copyAround copies count blocks of at least aroundMin bytes between places
-// dstStep and srcStep bytes apart, around the caches.
+// copyStream copies count blocks of at least streamMin bytes with non-temporal stores. The
+// blocks are dstStep and srcStep bytes apart.
 func copyStream(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	for i := range count {
 		to, from := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep)
@@ -157,7 +156,7 @@ func copyBlock(dst, src unsafe.Pointer, n int64) {
 	}
 }
 
-// gather packs a list of blocks, at and to added to their places.
+// gather packs a list of blocks. at and to are added to the positions of the blocks.
 func gather(packed, base unsafe.Pointer, to, at int64, blocks []block, each int64) {
 	switch each {
 	case 4:

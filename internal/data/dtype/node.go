@@ -4,19 +4,19 @@ package dtype
 
 import "slices"
 
-// shape says what a node is.
+// shape is the form of a node.
 type shape uint8
 
 const (
-	shapeBlock  shape = iota // size bytes side by side
+	shapeBlock  shape = iota // size contiguous bytes
 	shapeLoop                // count children, stride bytes apart
 	shapeBlocks              // a list of blocks
 	shapeList                // a list of nodes
 )
 
-// node is a tree of the blocks of an element in packed order, its first block
-// at 0. Loops stay loops, so that a vector or a subarray of any size is a few
-// nodes; lists are as long as the user's. Immutable.
+// node is a tree of the blocks of an element, in packed order, the first block at 0. Loops stay
+// loops, so a vector or a subarray of any size is a few nodes. Lists are as long as the user's
+// lists. A node is immutable.
 type node struct {
 	shape shape
 	size  int64 // packed bytes, above 0
@@ -26,23 +26,23 @@ type node struct {
 	count, stride int64 // of a loop
 	child         *node
 
-	blocks []block // of a list of blocks, and one more that ends it
+	blocks []block // of a list of blocks, with one more that marks the end
 	each   int64   // common size of the blocks, 0 if they differ
 
-	entries []entry // of a list
+	entries []entry // of a list of nodes
 }
 
-// block is the rest of a list's packed bytes from off on, up to where the next
-// one starts.
+// block is a block of a list at position at. It holds the packed bytes from off on, up to the
+// offset of the next block.
 type block struct{ at, off int64 }
 
-// part is a node of a list, its first packed byte at off.
+// entry is a node of a list. Its first packed byte is at off.
 type entry struct {
 	at, off int64
 	n       *node
 }
 
-// placed is a node at an address. The zero value has no bytes.
+// placed is a node at a position. The zero value has no bytes.
 type placed struct {
 	at int64
 	n  *node
@@ -50,8 +50,8 @@ type placed struct {
 
 func newBlock(size int64) *node { return &node{size: size, hi: size} }
 
-// repeat makes a loop of count times p, stride bytes apart, or what is shorter.
-// count is above 0, and p has bytes.
+// repeat returns count copies of p, stride bytes apart, as a loop or as a simpler node. count
+// must be above 0, and p must have bytes.
 func repeat(count, stride int64, p placed) placed {
 	c := p.n
 	switch {
@@ -64,13 +64,18 @@ func repeat(count, stride int64, p placed) placed {
 	}
 	last := (count - 1) * stride
 	return placed{p.at, &node{
-		shape: shapeLoop, size: count * c.size, count: count, stride: stride, child: c,
-		lo: c.lo + min(last, 0), hi: c.hi + max(last, 0),
+		shape:  shapeLoop,
+		size:   count * c.size,
+		count:  count,
+		stride: stride,
+		child:  c,
+		lo:     c.lo + min(last, 0),
+		hi:     c.hi + max(last, 0),
 	}}
 }
 
 // same reports whether two nodes have the same blocks in the same order. It may report false
-// of nodes that were made in different ways.
+// for nodes that were made in different ways.
 func (n *node) same(o *node) bool {
 	if n == o {
 		return true
@@ -91,11 +96,11 @@ func (n *node) same(o *node) bool {
 	return n.shape != shapeLoop || n.child.same(o.child)
 }
 
-// fewParts is up to how many parts a list is made a part of the one around it,
-// where its blocks may meet others.
+// fewParts is the length up to which a list is merged into the list around it, where its
+// blocks may adjoin others.
 const fewParts = 16
 
-// list makes one node of many that have bytes, or what is shorter.
+// list returns one node for all of ps, which must have bytes. It may be simpler than a list.
 func list(ps []placed) placed {
 	flat := make([]placed, 0, len(ps))
 	for _, p := range ps {
@@ -124,7 +129,7 @@ func list(ps []placed) placed {
 	return placed{flat[0].at, n}
 }
 
-// fill makes n the list of ps.
+// fill sets the entries of n to ps.
 func (n *node) fill(ps []placed) {
 	if n.shape == shapeBlocks {
 		n.blocks = make([]block, 0, len(ps)+1)
@@ -146,7 +151,7 @@ func (n *node) fill(ps []placed) {
 	}
 }
 
-// join appends p to a list, as a longer last block if they meet.
+// join appends p to a list. If p adjoins the last block, it makes that block longer.
 func join(flat []placed, p placed) []placed {
 	switch {
 	case p.n.shape == shapeBlocks && len(p.n.blocks) <= fewParts:
@@ -170,7 +175,7 @@ func join(flat []placed, p placed) []placed {
 	return append(flat, p)
 }
 
-// regular makes a loop of a list of equal nodes at equal distances.
+// regular returns a loop for a list of equal nodes at equal distances.
 func regular(ps []placed) (placed, bool) {
 	first, stride := ps[0].n, ps[1].at-ps[0].at
 	for i, p := range ps[1:] {

@@ -2,9 +2,9 @@
 
 package dtype
 
-// unsafe: a layout is applied to memory of any Go type, given by its address.
-// Addresses stay numbers until they are used: a pointer beyond its object must
-// not exist while the garbage collector runs.
+// unsafe: a layout applies to memory of any Go type, given by its address. Addresses stay
+// numbers until they are used, because a pointer beyond its object must not exist while the
+// garbage collector runs.
 
 import (
 	"unsafe"
@@ -12,8 +12,8 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// Pack copies the packed bytes [off, off+len(dst)) of the elements at base to
-// dst. There are as many elements as it takes; all of them must be memory.
+// Pack copies the packed bytes [off, off+len(dst)) of the elements at base to dst. It reads as
+// many elements as that takes; all of them must be memory.
 func (t *Type) Pack(dst []byte, base unsafe.Pointer, off int64) {
 	if len(dst) == 0 {
 		return
@@ -26,15 +26,14 @@ func (t *Type) Pack(dst []byte, base unsafe.Pointer, off int64) {
 	m.loop(t.layout.node, t.layout.extent, t.layout.at, off, 0, int64(len(dst)))
 }
 
-// Unpack copies src to where the packed bytes [off, off+len(src)) of the
-// elements at base belong.
+// Unpack copies src to the memory of the packed bytes [off, off+len(src)) of the elements at
+// base.
 func (t *Type) Unpack(base unsafe.Pointer, off int64, src []byte) {
 	t.unpack(base, off, src, false)
 }
 
-// UnpackAround is Unpack of a part of so much that it will have left the caches
-// when it is read: long blocks are written around them, which saves fetching
-// what they replace.
+// UnpackStream is Unpack for a part of so much data that it will have left the caches when it
+// is read. It writes long blocks with non-temporal stores, which need not fetch the old lines.
 func (t *Type) UnpackStream(base unsafe.Pointer, off int64, src []byte) {
 	t.unpack(base, off, src, true)
 }
@@ -51,15 +50,15 @@ func (t *Type) unpack(base unsafe.Pointer, off int64, src []byte, around bool) {
 	m.loop(t.layout.node, t.layout.extent, t.layout.at, off, 0, int64(len(src)))
 }
 
-// mover copies between elements at base and packed bytes. In its methods at is
-// a place relative to base, and to one relative to packed.
+// mover copies between elements at base and packed bytes. In its methods, at is a position
+// relative to base, and to is one relative to packed.
 type mover struct {
 	base, packed unsafe.Pointer
 	unpack       bool
-	stream       bool // the caches, when unpacking
+	stream       bool // use non-temporal stores when unpacking
 }
 
-// loop moves n packed bytes from off on of children at stride.
+// loop moves n packed bytes, from off on, of children at a stride.
 func (m *mover) loop(c *node, stride, at, off, to, n int64) {
 	if off != 0 {
 		i := off / c.size
@@ -80,7 +79,7 @@ func (m *mover) loop(c *node, stride, at, off, to, n int64) {
 	}
 }
 
-// some moves n bytes of a node from off on.
+// some moves n bytes of a node, from off on.
 func (m *mover) some(c *node, at, off, to, n int64) {
 	switch c.shape {
 	case shapeBlock:
@@ -104,8 +103,8 @@ func (m *mover) some(c *node, at, off, to, n int64) {
 	}
 }
 
-// someBlocks moves n bytes of a list of blocks from off on: the rest of a
-// block, whole ones, the beginning of another.
+// someBlocks moves n bytes of a list of blocks, from off on: the rest of a block, then whole
+// blocks, then the beginning of a block.
 func (m *mover) someBlocks(c *node, at, off, to, n int64) {
 	here, size, first, r := c.seek(off)
 	if r > 0 {
@@ -143,15 +142,15 @@ func (m *mover) repeat(c *node, count, stride, at, to int64) {
 }
 
 const (
-	// fewBlocks is up to how many blocks of a node a loop is faster the other
-	// way round: over the nodes in it, not over the blocks.
+	// For nodes of at most fewBlocks blocks it is faster to swap the loops: the inner loop
+	// then runs over the nodes and not over the blocks.
 	fewBlocks = 8
-	// tileBytes is how much memory such loops work on, so that it stays in
-	// the first cache.
+	// tileBytes is the memory that such an inner loop works on, so that it stays in the
+	// level-1 cache.
 	tileBytes = 16 << 10
 )
 
-// few reports whether a node is few blocks.
+// few reports whether a node has at most fewBlocks blocks.
 func (n *node) few() bool {
 	switch n.shape {
 	case shapeLoop:
@@ -162,8 +161,8 @@ func (n *node) few() bool {
 	return false
 }
 
-// across moves count nodes of few blocks, tile nodes at a time: first of all
-// of them the first block, then the second.
+// across moves count nodes of few blocks, tile nodes at a time: first the first block of all
+// of them, then the second, and so on.
 func (m *mover) across(c *node, count, tile, stride, at, to int64) {
 	for count > 0 {
 		k := min(tile, count)
@@ -212,8 +211,8 @@ func (m *mover) copy(at, to, n int64) {
 	}
 }
 
-// strided moves count blocks of size bytes, step bytes apart in memory and
-// packedStep in packed bytes.
+// strided moves count blocks of size bytes. They are step bytes apart in memory and
+// packedStep bytes apart in the packed bytes.
 func (m *mover) strided(count, size, step, packedStep, at, to int64) {
 	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
 	switch {
@@ -226,8 +225,8 @@ func (m *mover) strided(count, size, step, packedStep, at, to int64) {
 	}
 }
 
-// blocks moves blocks of a list, which ends with where the last one ends; to is
-// the place of the list's first packed byte, which need not be memory.
+// blocks moves the blocks of a list. The last entry only marks the end of the list. to is the
+// position of the list's first packed byte, which may lie before the packed bytes.
 func (m *mover) blocks(list []block, each, at, to int64) {
 	if m.unpack {
 		scatter(m.base, m.packed, at, to, list, each)

@@ -4,18 +4,17 @@
 
 package dtype
 
-// unsafe: the signature of the routines of rows_amd64.s.
+// unsafe: the routines of rows_amd64.s take addresses.
 
 import "unsafe"
 
-// moveRows copies count rows of size bytes, at least 128, between places
-// dstStep and srcStep bytes apart. It has the processor look up two rows ahead,
-// which may be beyond the last.
+// moveRows copies count rows of size bytes, at least 128. Rows are dstStep and srcStep bytes
+// apart. It prefetches two rows ahead, also beyond the last one.
 //
 //go:noescape
 func moveRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64)
 
-// streamRows is moveRows that writes around the caches.
+// streamRows is moveRows with non-temporal stores.
 //
 //go:noescape
 func streamRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64)

@@ -4,17 +4,17 @@
 
 package dtype
 
-// unsafe: the signature of the inner loops.
+// unsafe: the inner loops take addresses.
 
 import "unsafe"
 
-// moveRows is a loop of memmove. So it is under the race detector, which does
-// not see what assembly touches.
+// moveRows is a loop of memmove here. The race detector does not see memory that assembly
+// touches.
 func moveRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	moveLong(dst, src, dstStep, srcStep, count, size)
 }
 
-// streamRows: Go cannot write around the caches here.
+// streamRows copies through the caches here, because Go has no non-temporal stores.
 func streamRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	moveLong(dst, src, dstStep, srcStep, count, size)
 }

@@ -2,14 +2,14 @@
 
 package kernel
 
-// unsafe: the signature of kernels, and the bits of a NaN.
+// unsafe: kernels take addresses, and a NaN is made from its bits.
 
 import "unsafe"
 
 type float interface{ float32 | float64 }
 
-// ones are the bits of the only NaN that comes out of a kernel. Which NaN an
-// instruction gives depends on the machine and on the order of its operands.
+// nanBits are the bits of the only NaN that a kernel returns. The NaN that an instruction
+// returns would depend on the machine and on the order of the operands.
 const nanBits = ^uint64(0)
 
 func nan[T any]() T {
@@ -17,7 +17,7 @@ func nan[T any]() T {
 	return *(*T)(unsafe.Pointer(&bits))
 }
 
-// canonical is v, or the NaN instead of any other.
+// canonical returns v, or nan if v is any NaN.
 func canonical[T float](v, nan T) T {
 	if v != v {
 		return nan
@@ -59,8 +59,8 @@ func maxFloats[T float](dst, a, b unsafe.Pointer, n int64) {
 
 func sumComplex[T float](dst, a, b unsafe.Pointer, n int64) { sumFloats[T](dst, a, b, 2*n) }
 
-// prodComplex computes in float64 and rounds once. Conversions keep the
-// compiler from fusing a product with the sum, which some machines do.
+// prodComplex computes in float64 and rounds once. The conversions keep the compiler from
+// fusing a product with the sum, which some machines do.
 func prodComplex[T float](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[[2]T](dst, a, b, n)
 	nan := nan[T]()

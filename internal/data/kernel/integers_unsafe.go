@@ -2,7 +2,7 @@
 
 package kernel
 
-// unsafe: the signature of kernels.
+// unsafe: kernels take addresses.
 
 import "unsafe"
 
@@ -14,8 +14,8 @@ type unsigned interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-// The loops stand in full: a function value for each element would cost more
-// than the operation.
+// Each operation has a loop of its own: a call of a function value for each element would
+// cost more than the operation.
 
 func sumLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[T](dst, a, b, n)
@@ -66,7 +66,7 @@ func xorLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	}
 }
 
-// Truth values: zero is false, all else is true and comes out as one.
+// The logical loops take zero as false and all other values as true. They return 0 or 1.
 
 func logAndLoop[T unsigned](dst, a, b unsafe.Pointer, n int64) {
 	d, x, y := operands[T](dst, a, b, n)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernel holds the predefined reduction operations: loops over
-// elements of one kind. Each has a form in Go; those that move much data have
-// one in assembly, too, for amd64 and arm64, which gives the same bits. See
+// Package kernel holds the predefined reduction operations as loops over elements of one
+// kind. Of returns the kernel of an operation. Each kernel has a form in Go; the important
+// ones also have a form in assembly for amd64 and arm64, with bit-identical results. See
 // docs/design/008-kernels.md.
 package kernel
 
-// unsafe: kernels work on addresses so that one type serves all elements.
+// unsafe: kernels take addresses, so that one type serves all elements.
 
 import (
 	"unsafe"
@@ -14,17 +14,16 @@ import (
 	"gompi/internal/data/dtype"
 )
 
-// Func computes dst[i] = a[i] op b[i] for n elements. a comes from lower
-// ranks. dst may be a or b itself; apart from that the three do not overlap.
-// They need no alignment.
+// Func computes dst[i] = a[i] op b[i] for n elements. a comes from lower ranks. dst may be
+// a or b; otherwise the three must not overlap. They need no alignment.
 type Func func(dst, a, b unsafe.Pointer, n int64)
 
 // Op is a predefined operation. MPI 4.1 section 6.9.2.
 type Op uint8
 
-// The operations. All that have kernels are commutative to the bit. Replace
-// (the result is a) and NoOp (it is b) are remote memory's, which moves
-// elements of any type: they have no kernels. MPI 4.1 section 12.3.4.
+// The operations. All operations with kernels are commutative to the bit. Replace (the
+// result is a) and NoOp (the result is b) are for remote memory only, which moves elements
+// of any type; they have no kernels. MPI 4.1 section 12.3.4.
 const (
 	None Op = iota
 	Sum
@@ -44,7 +43,7 @@ const (
 	numOps
 )
 
-// Of returns the kernel of an operation, nil if the kind has none.
+// Of returns the kernel of an operation, or nil if the kind has none.
 func Of(o Op, k dtype.Kind) Func {
 	if o >= numOps || k >= dtype.NumKinds {
 		return nil
@@ -55,7 +54,7 @@ func Of(o Op, k dtype.Kind) Func {
 	return loops[o][k]
 }
 
-// operands are the three as slices of one length.
+// operands returns the three operands as slices of length n.
 func operands[T any](dst, a, b unsafe.Pointer, n int64) (d, x, y []T) {
 	return unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n)
 }

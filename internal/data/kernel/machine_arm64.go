@@ -4,5 +4,5 @@
 
 package kernel
 
-// hasVectors: every machine has NEON.
+// hasVectors returns true: every machine has NEON.
 func hasVectors() bool { return true }

@@ -4,6 +4,6 @@
 
 package kernel
 
-// vectors is empty: the loops are all there is. So it is under the race
-// detector, which sees no memory that assembly touches.
+// vectors is empty: there are only the loops in Go. The race detector does not see memory
+// that assembly touches.
 var vectors table

@@ -4,11 +4,11 @@
 
 package kernel
 
-// unsafe: the signature of the routines of avx2_amd64.s and neon_arm64.s.
+// unsafe: the routines of avx2_amd64.s and neon_arm64.s take addresses.
 
 import "unsafe"
 
-// The routines do dst[i] = a[i] op b[i] for at least vectorBytes.
+// The routines compute dst[i] = a[i] op b[i] for at least vectorBytes bytes.
 
 //go:noescape
 func sumFloat64Vec(dst, a, b unsafe.Pointer, bytes int64)

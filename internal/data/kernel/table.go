@@ -4,11 +4,11 @@ package kernel
 
 import "gompi/internal/data/dtype"
 
-// table is laid out by the compiler: it costs a program nothing at start.
+// table is laid out by the compiler, so it costs a program nothing at start.
 type table [numOps][dtype.NumKinds]Func
 
-// loops holds the forms in Go. Where the sign of an integer does not matter
-// its unsigned twin serves it.
+// loops holds the forms in Go. If the sign of an integer does not matter, the loop for the
+// unsigned type serves both.
 var loops = table{
 	Sum: {
 		dtype.Int8: sumLoop[uint8], dtype.Int16: sumLoop[uint16], dtype.Int32: sumLoop[uint32], dtype.Int64: sumLoop[uint64],

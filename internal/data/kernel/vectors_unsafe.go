@@ -4,7 +4,7 @@
 
 package kernel
 
-// unsafe: the signature of kernels.
+// unsafe: kernels take addresses.
 
 import (
 	"unsafe"
@@ -14,13 +14,13 @@ import (
 
 const (
 	vectorBytes = 32
-	// pieceBytes is what one call of assembly does, during which its goroutine
-	// cannot be preempted: some microseconds.
+	// chunkBytes is the work of one call of assembly. Its goroutine cannot be preempted
+	// during the call, which takes some microseconds.
 	chunkBytes = 64 << 10
 )
 
-// run does n elements by a routine in assembly, or by its twin in Go if they
-// are too few.
+// run processes n elements by a routine in assembly, or by its twin in Go if they are too
+// few for a vector.
 func run(routine, twin Func, dst, a, b unsafe.Pointer, n, size int64) {
 	bytes := n * size
 	if bytes < vectorBytes || !hasVectors() {

@@ -15,21 +15,21 @@ import (
 	"strings"
 )
 
-// Version is that of the language.
+// Version is the version of the language.
 const Version = 1
 
-// Bounds of what a COL may say.
+// Bounds on a COL.
 const (
-	MaxBytes    = 64 << 10 // of its JSON form
+	MaxBytes    = 64 << 10 // size of the JSON form
 	MaxSize     = 1 << 16  // processes
-	MaxList     = 1 << 10  // sizes, points
+	MaxList     = 1 << 10  // entries of a list of sizes or points
 	MaxPriority = 1000
 	MaxNumber   = 1e15 // seconds, slopes, iterations
 )
 
-// Why a COL is not taken.
+// Errors for a COL that is not accepted.
 var (
-	ErrVersion = errors.New("col: a version that this program does not know")
+	ErrVersion = errors.New("col: unknown version")
 	ErrInvalid = errors.New("col: invalid")
 )
 
@@ -38,54 +38,54 @@ var (
 //go:embed schema.json
 var Schema []byte
 
-// COL is what a job says of itself. The zero value of a field says nothing, and is left
-// out of the JSON form. Times are in seconds.
+// COL is what a job says about itself. The zero value of a field says nothing, and the JSON form
+// omits it. Times are in seconds.
 type COL struct {
 	Version int `json:"version"`
-	// Model is how fast the job is with how many processes; nil: not known. It is then
-	// believed to use its processes well, up to Pref if that is said.
+	// Model is the speed of the job by the number of processes. If nil, the job is assumed to
+	// use its processes well, up to Pref if that is set.
 	Model *Model `json:"model,omitempty"`
 
-	// Min and Max bound the processes of the job; Max 0: no bound. Pref is how many it
-	// would like to have: what it starts with, and what it is brought up to first.
+	// Min and Max bound the number of processes; if Max is 0 there is no upper bound. Pref is
+	// the preferred number: the job starts with it, and a manager first brings the job up to it.
 	Min  int `json:"min,omitempty"`
 	Max  int `json:"max,omitempty"`
 	Pref int `json:"pref,omitempty"`
-	// Sizes are the only ones allowed, Invalid those that are not.
+	// Sizes, if not empty, lists the only allowed sizes. Invalid lists forbidden sizes.
 	Sizes   []int `json:"sizes,omitempty"`
 	Invalid []int `json:"invalid,omitempty"`
-	// PowerOfTwo: only such sizes.
+	// PowerOfTwo allows only powers of two.
 	PowerOfTwo bool `json:"power_of_two,omitempty"`
-	// Delta: a change is by a multiple of so many. Factor: it multiplies or divides the
-	// size by a power of it. Neither binds the first size.
+	// Delta requires that a change adds or removes a multiple of Delta processes. Factor
+	// requires that it multiplies or divides the size by a power of Factor. Neither applies to
+	// the first size.
 	Delta  int `json:"delta,omitempty"`
 	Factor int `json:"factor,omitempty"`
-	// Mapping is which slots the processes take.
+	// Mapping says which slots the processes take.
 	Mapping Mapping `json:"mapping,omitempty"`
 
-	// Priority weighs the job's speed against that of others, 1 to MaxPriority; 0 is 1.
+	// Priority is the weight of the job's speed against other jobs, 1 to MaxPriority; 0 means 1.
 	Priority int `json:"priority,omitempty"`
 
-	// Cost is how long a change from p to q processes stops the job: redistribution and
-	// all; nil: 0.
+	// Cost is how long a change from p to q processes stops the job, with the redistribution of
+	// data; nil means 0.
 	Cost *Expr `json:"cost,omitempty"`
-	// Hysteresis is by which share a change has to be better than none, beyond its cost:
-	// 0.1 is a tenth.
+	// Hysteresis is the share by which a change must gain more than it costs: 0.1 is a tenth.
 	Hysteresis float64 `json:"hysteresis,omitempty"`
-	// Settle is the least time from one change to the next.
+	// Settle is the least time between two changes.
 	Settle float64 `json:"settle,omitempty"`
-	// Remaining is how many iterations are still to come; 0: not known. It needs a model
-	// that knows times.
+	// Remaining is the number of iterations to come; 0: unknown. It needs a model that knows
+	// times.
 	Remaining float64 `json:"remaining,omitempty"`
 }
 
-// Decode reads the JSON form: one object of Version, with no other fields than these.
-// Errors: ErrVersion, ErrInvalid.
+// Decode decodes the JSON form: one object of Version without unknown fields. Errors: ErrVersion,
+// ErrInvalid.
 func Decode(text []byte) (*COL, error) {
 	if len(text) > MaxBytes {
 		return nil, invalid("%d bytes, at most %d allowed", len(text), MaxBytes)
 	}
-	// A newer version may have fields that this one has not.
+	// A newer version may have fields that this one does not know.
 	var v struct {
 		Version int `json:"version"`
 	}
@@ -102,7 +102,7 @@ func Decode(text []byte) (*COL, error) {
 		return nil, invalid("%v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, invalid("something behind the object")
+		return nil, invalid("text follows the object")
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func Decode(text []byte) (*COL, error) {
 	return c, nil
 }
 
-// Encode is the JSON form of a COL, whose version is filled in. Errors: ErrInvalid.
+// Encode returns the JSON form of c with the current version. Errors: ErrInvalid.
 func (c *COL) Encode() ([]byte, error) {
 	d := *c
 	d.Version = Version
@@ -134,7 +134,7 @@ func (c *COL) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Check says what is wrong with a COL: ErrVersion, ErrInvalid.
+// Check returns an error if c is not valid: ErrVersion, ErrInvalid.
 func (c *COL) Check() error {
 	if c.Version != Version {
 		return fmt.Errorf("%w: %d, not %d", ErrVersion, c.Version, Version)
@@ -143,8 +143,12 @@ func (c *COL) Check() error {
 		name      string
 		n, lo, hi int
 	}{
-		{"min", c.Min, 0, MaxSize}, {"max", c.Max, 0, MaxSize}, {"pref", c.Pref, 0, MaxSize},
-		{"delta", c.Delta, 0, MaxSize}, {"factor", c.Factor, 0, MaxSize}, {"priority", c.Priority, 0, MaxPriority},
+		{"min", c.Min, 0, MaxSize},
+		{"max", c.Max, 0, MaxSize},
+		{"pref", c.Pref, 0, MaxSize},
+		{"delta", c.Delta, 0, MaxSize},
+		{"factor", c.Factor, 0, MaxSize},
+		{"priority", c.Priority, 0, MaxPriority},
 	} {
 		if n.n < n.lo || n.n > n.hi {
 			return invalid("%s is %d, %d to %d allowed", n.name, n.n, n.lo, n.hi)
@@ -167,17 +171,17 @@ func (c *COL) Check() error {
 		}
 	}
 	if c.Pref != 0 && !c.Allows(c.Pref) {
-		return invalid("pref %d is no size that is allowed", c.Pref)
+		return invalid("pref %d is not an allowed size", c.Pref)
 	}
 	if _, err := c.Mapping.perNode(); err != nil {
 		return err
 	}
 	if c.Cost != nil && c.Cost.code == nil {
-		return invalid("a cost that was not parsed")
+		return invalid("the cost was not parsed")
 	}
 	if c.Model == nil {
 		if c.Remaining != 0 {
-			return invalid("remaining iterations without a model")
+			return invalid("remaining iterations need a model")
 		}
 		return nil
 	}
@@ -185,16 +189,16 @@ func (c *COL) Check() error {
 		return err
 	}
 	if _, ok := c.Model.Seconds(max(1, c.Min)); c.Remaining != 0 && !ok {
-		return invalid("remaining iterations, of unknown times")
+		return invalid("remaining iterations need a model with times")
 	}
 	return nil
 }
 
-// Mapping is which slots processes take: "" and "dense" any, "sparse" a host for each,
-// "4:node" a host for each four.
+// Mapping says which slots processes take. "" and "dense" mean any slots, "sparse" a host for each
+// process, and "4:node" a host for each four processes.
 type Mapping string
 
-// perNode is how many processes have a host for themselves; 0: they share.
+// perNode returns the number of processes per host, or 0 if processes share hosts freely.
 func (m Mapping) perNode() (int, error) {
 	switch m {
 	case "", "dense":
@@ -210,14 +214,14 @@ func (m Mapping) perNode() (int, error) {
 	return n, nil
 }
 
-// Slots is how many slots so many processes take, on hosts of so many slots each; 0:
-// there are no hosts.
+// Slots returns the number of slots that so many processes take, on hosts of so many slots each. If
+// host is 0, there are no hosts.
 func (m Mapping) Slots(processes, host int) int {
 	n, err := m.perNode()
 	if err != nil || n == 0 || host <= 0 {
 		return processes
 	}
-	n = min(n, host) // a host has no more places than slots
+	n = min(n, host) // a host has no more processes than slots
 	return (processes + n - 1) / n * host
 }
 
@@ -225,8 +229,8 @@ func invalid(format string, a ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, a...)...)
 }
 
-// within: also no NaN.
+// within reports whether x is a number from 0 to most; it is false for NaN.
 func within(x, most float64) bool { return x >= 0 && x <= most }
 
-// finite: also no NaN.
+// finite reports whether x is a number of at most MaxNumber; it is false for NaN.
 func finite(x float64) bool { return math.Abs(x) <= MaxNumber }

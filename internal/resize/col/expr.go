@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Bounds of an expression: so its evaluation is bounded, too. Nothing in it repeats.
+// Bounds on an expression. They also bound its evaluation, because an expression has no loops.
 const (
 	MaxExpr  = 512 // bytes
-	maxDepth = 32  // of parentheses, and of the values that are kept
+	maxDepth = 32  // of parentheses, and of the evaluation stack
 )
 
 // Expr is a small expression: numbers, p, q, + - * / ^, parentheses, and min(a, b),
@@ -20,22 +20,30 @@ const (
 type Expr struct {
 	text string
 	code []instr
-	two  bool // it has q in it
+	two  bool // it contains q
 }
 
-// instr is one step of a machine with a stack.
+// instr is an instruction of a stack machine.
 type instr struct {
-	do byte // 'n' number, 'p', 'q', an operator, or the first letter of a function
+	do byte // 'n' for a number, 'p', 'q', an operator, or the letter of a function
 	n  float64
 }
 
-// functions are the letters of the machine, and how many values they take.
+// functions are the functions with their instruction and number of arguments.
 var functions = map[string]struct {
 	do   byte
 	args int
-}{"min": {'<', 2}, "max": {'>', 2}, "log2": {'l', 1}, "sqrt": {'s', 1}, "ceil": {'c', 1}, "floor": {'f', 1}, "abs": {'a', 1}}
+}{
+	"min":   {'<', 2},
+	"max":   {'>', 2},
+	"log2":  {'l', 1},
+	"sqrt":  {'s', 1},
+	"ceil":  {'c', 1},
+	"floor": {'f', 1},
+	"abs":   {'a', 1},
+}
 
-// ParseExpr reads an expression.
+// ParseExpr parses an expression.
 func ParseExpr(text string) (*Expr, error) {
 	if len(text) > MaxExpr {
 		return nil, invalid("an expression of %d bytes, at most %d allowed", len(text), MaxExpr)
@@ -43,7 +51,7 @@ func ParseExpr(text string) (*Expr, error) {
 	p := parser{Expr: Expr{text: text}}
 	p.sum(0)
 	if p.skip(); p.err == nil && p.at < len(text) {
-		p.fail("what is %q", text[p.at:min(len(text), p.at+10)])
+		p.fail("unexpected %q", text[p.at:min(len(text), p.at+10)])
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -51,18 +59,18 @@ func ParseExpr(text string) (*Expr, error) {
 	return &p.Expr, nil
 }
 
-// Number is the expression that is always x.
+// Number returns the expression that is always x.
 func Number(x float64) *Expr {
 	return &Expr{text: strconv.FormatFloat(x, 'g', -1, 64), code: []instr{{do: 'n', n: x}}}
 }
 
-// String is the text that was parsed.
+// String returns the text that was parsed.
 func (e *Expr) String() string { return e.text }
 
-// MarshalJSON gives the text.
+// MarshalJSON returns the text.
 func (e *Expr) MarshalJSON() ([]byte, error) { return json.Marshal(e.text) }
 
-// UnmarshalJSON reads a string or a number.
+// UnmarshalJSON parses a string or a number.
 func (e *Expr) UnmarshalJSON(text []byte) error {
 	s := string(text)
 	if len(text) > 0 && text[0] == '"' {
@@ -78,7 +86,7 @@ func (e *Expr) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Eval is the value with these p and q; it may be infinite, or no number.
+// Eval returns the value for p and q. It may be infinite or NaN.
 func (e *Expr) Eval(p, q float64) float64 {
 	var stack [maxDepth]float64
 	top := -1
@@ -137,6 +145,7 @@ func (e *Expr) Eval(p, q float64) float64 {
 	return stack[0]
 }
 
+// parser parses an expression and emits its instructions.
 type parser struct {
 	Expr
 	at, held int // values on the stack
@@ -155,7 +164,7 @@ func (p *parser) skip() {
 	}
 }
 
-// next is the next byte that is no space; 0: the end, or an error.
+// next returns the next byte that is not space, or 0 at the end or after an error.
 func (p *parser) next() byte {
 	if p.skip(); p.err != nil || p.at == len(p.text) {
 		return 0
@@ -170,7 +179,7 @@ func (p *parser) emit(in instr, values int) {
 	p.code = append(p.code, in)
 }
 
-// sum is terms with + and - between them.
+// sum parses terms joined by + and -.
 func (p *parser) sum(depth int) {
 	if depth > maxDepth {
 		p.fail("too deep")
@@ -184,6 +193,7 @@ func (p *parser) sum(depth int) {
 	}
 }
 
+// product parses factors joined by * and /.
 func (p *parser) product(depth int) {
 	p.signed(depth)
 	for c := p.next(); c == '*' || c == '/'; c = p.next() {
@@ -193,7 +203,7 @@ func (p *parser) product(depth int) {
 	}
 }
 
-// signed is a power, with or without a minus: -p^2 is -(p^2).
+// signed parses a power with or without a minus: -p^2 is -(p^2).
 func (p *parser) signed(depth int) {
 	if depth > maxDepth {
 		p.fail("too deep")
@@ -206,14 +216,14 @@ func (p *parser) signed(depth int) {
 		return
 	}
 	p.value(depth)
-	if p.next() == '^' { // to the right: 2^3^2 is 2^9
+	if p.next() == '^' { // right-associative: 2^3^2 is 2^9
 		p.at++
 		p.signed(depth + 1)
 		p.emit(instr{do: '^'}, -1)
 	}
 }
 
-// value is a number, a variable, a function or parentheses.
+// value parses a number, a variable, a function or parentheses.
 func (p *parser) value(depth int) {
 	switch c := p.next(); {
 	case c == '(':
@@ -225,9 +235,9 @@ func (p *parser) value(depth int) {
 	case c >= 'a' && c <= 'z':
 		p.name(depth)
 	case c == 0:
-		p.fail("something is missing")
+		p.fail("an operand is missing")
 	default:
-		p.fail("what is %q", c)
+		p.fail("unexpected %q", c)
 	}
 }
 
@@ -255,7 +265,7 @@ func (p *parser) number() {
 	}
 	x, err := strconv.ParseFloat(p.text[from:p.at], 64)
 	if err != nil {
-		p.fail("%.20q is no number", p.text[from:p.at])
+		p.fail("%.20q is not a number", p.text[from:p.at])
 	}
 	p.emit(instr{do: 'n', n: x}, 1)
 }
@@ -273,7 +283,7 @@ func (p *parser) name(depth int) {
 	}
 	f, ok := functions[name]
 	if !ok {
-		p.fail("there is no %.20q", name)
+		p.fail("unknown name %.20q", name)
 		return
 	}
 	p.expect('(')

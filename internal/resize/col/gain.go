@@ -2,8 +2,8 @@
 
 package col
 
-// Speedup is that of the model; without one that of a job that uses all its processes
-// well, up to Pref if that is said.
+// Speedup returns the speedup of the model with p processes. Without a model the job is assumed
+// to use all processes well, up to Pref if that is set.
 func (c *COL) Speedup(p int) float64 {
 	switch {
 	case p < 1:
@@ -16,11 +16,11 @@ func (c *COL) Speedup(p int) float64 {
 	return float64(p)
 }
 
-// Weight is the priority as a factor.
+// Weight returns the priority as a factor.
 func (c *COL) Weight() float64 { return float64(max(1, c.Priority)) }
 
-// Seconds is how long a change stops the job; what the expression says beside numbers
-// of seconds is as long as there is time.
+// Seconds returns how long a change stops the job. A cost expression without a finite value
+// counts as MaxNumber, and a negative value as 0.
 func (c *COL) Seconds(from, to int) float64 {
 	if c.Cost == nil || from == to || from == 0 {
 		return 0
@@ -35,11 +35,11 @@ func (c *COL) Seconds(from, to int) float64 {
 	return MaxNumber
 }
 
-// Value is what the job gets done in so many seconds if it has from processes and a
-// change leads to to, in seconds of one process: Speedup(to) x (seconds - Seconds(from,
-// to)). If to is from it is that and as much of it as Hysteresis says: so a change that
-// has a larger value gains more than it costs. Where it is known how many iterations
-// remain, seconds is at most as long as they take without a change.
+// Value returns the work that the job does in so many seconds if it changes from from to to
+// processes, in seconds of one process: Speedup(to) x (seconds - Seconds(from, to)). If to is
+// from, Hysteresis is added as a share of that, so a change with a larger value gains more than
+// it costs. If the number of remaining iterations is known, seconds is at most their time
+// without a change.
 func (c *COL) Value(from, to int, seconds float64) float64 {
 	if to == 0 {
 		return 0
@@ -55,8 +55,7 @@ func (c *COL) Value(from, to int, seconds float64) float64 {
 	return c.Speedup(to) * max(0, seconds-c.Seconds(from, to))
 }
 
-// Worth reports whether a change that the sizes allow saves more than it costs within so
-// many seconds.
+// Worth reports whether an allowed change saves more than it costs within so many seconds.
 func (c *COL) Worth(from, to int, seconds float64) bool {
 	return from != to && c.May(from, to) && c.Value(from, to, seconds) > c.Value(from, from, seconds)
 }

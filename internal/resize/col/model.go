@@ -7,42 +7,42 @@ import (
 	"sort"
 )
 
-// Kind is which law a model follows.
+// Kind is the law that a model follows.
 type Kind string
 
-// The laws: S is the speedup over one process, T the seconds of an iteration, p the
-// number of processes.
+// The laws. S is the speedup over one process, T the seconds per iteration, p the number of
+// processes.
 const (
 	Amdahl     Kind = "amdahl"     // T = Serial + Parallel/p
-	Inverse    Kind = "inverse"    // S = (Serial + Parallel/p) / (Serial + Parallel): each process more slows it down
+	Inverse    Kind = "inverse"    // S = (Serial + Parallel/p) / (Serial + Parallel): each further process slows the job down
 	Linear     Kind = "linear"     // S = Slope*p + Offset
 	Constant   Kind = "constant"   // S = Offset
-	Table      Kind = "table"      // T as in Points; between two of them the law of Amdahl through both
+	Table      Kind = "table"      // T as in Points, and Amdahl's law between two points
 	Expression Kind = "expression" // T = Time
-	Fitted     Kind = "fitted"     // the law of Amdahl through Points, by least squares
+	Fitted     Kind = "fitted"     // Amdahl's law fitted to Points by least squares
 )
 
-// Model says how fast a job is.
+// Model describes the speed of a job.
 type Model struct {
 	Kind Kind `json:"kind"`
-	// Serial and Parallel are the seconds of an iteration that do not, and do, become
-	// fewer with more processes: Amdahl, Inverse.
+	// Serial and Parallel are the seconds of an iteration that do not, or do, shrink with more
+	// processes. They belong to Amdahl and Inverse.
 	Serial   float64 `json:"serial,omitempty"`
 	Parallel float64 `json:"parallel,omitempty"`
-	// Slope and Offset are of Linear, Offset alone of Constant; Unit is how long an
-	// iteration takes at a speedup of 1, 0: not known.
+	// Slope and Offset belong to Linear; Constant has only Offset. Unit is the seconds of an
+	// iteration at a speedup of 1; 0: unknown.
 	Slope  float64 `json:"slope,omitempty"`
 	Offset float64 `json:"offset,omitempty"`
 	Unit   float64 `json:"unit,omitempty"`
-	// Points are what was measured: Table (in the order of P, each once), Fitted.
+	// Points are measurements. They belong to Table, in ascending order of P, and to Fitted.
 	Points []Point `json:"points,omitempty"`
-	// Time is the seconds of an iteration with p processes: Expression.
+	// Time is the seconds of an iteration with p processes. It belongs to Expression.
 	Time *Expr `json:"time,omitempty"`
 
-	fit *Model // of Fitted, once Decode has found it
+	fit *Model // law of Fitted, set by Decode
 }
 
-// said is which fields a model has.
+// fieldSet is a set of groups of fields of a model.
 type fieldSet uint8
 
 const (
@@ -54,13 +54,18 @@ const (
 	hasTime
 )
 
-// fields are those of each kind.
+// fields are the allowed fields of each kind.
 var fields = map[Kind]fieldSet{
-	Amdahl: hasTimes, Inverse: hasTimes, Linear: hasSlope | hasOffset | hasUnit, Constant: hasOffset | hasUnit,
-	Table: hasPoints, Fitted: hasPoints, Expression: hasTime,
+	Amdahl:     hasTimes,
+	Inverse:    hasTimes,
+	Linear:     hasSlope | hasOffset | hasUnit,
+	Constant:   hasOffset | hasUnit,
+	Table:      hasPoints,
+	Fitted:     hasPoints,
+	Expression: hasTime,
 }
 
-// Point is how long an iteration took with so many processes.
+// Point is a measurement: the seconds of an iteration with P processes.
 type Point struct {
 	P       int     `json:"p"`
 	Seconds float64 `json:"seconds"`
@@ -89,15 +94,19 @@ func (m *Model) check() error {
 	}
 	var has fieldSet
 	for f, is := range map[fieldSet]bool{
-		hasTimes: m.Serial != 0 || m.Parallel != 0, hasSlope: m.Slope != 0, hasOffset: m.Offset != 0, hasUnit: m.Unit != 0,
-		hasPoints: m.Points != nil, hasTime: m.Time != nil,
+		hasTimes:  m.Serial != 0 || m.Parallel != 0,
+		hasSlope:  m.Slope != 0,
+		hasOffset: m.Offset != 0,
+		hasUnit:   m.Unit != 0,
+		hasPoints: m.Points != nil,
+		hasTime:   m.Time != nil,
 	} {
 		if is {
 			has |= f
 		}
 	}
 	if has&^may != 0 {
-		return invalid("a model of kind %s with what only others have", m.Kind)
+		return invalid("a model of kind %s has fields of other kinds", m.Kind)
 	}
 	switch m.Kind {
 	case Amdahl, Inverse:
@@ -106,11 +115,11 @@ func (m *Model) check() error {
 		}
 	case Constant:
 		if m.Offset <= 0 {
-			return invalid("a constant speedup of %v", m.Offset)
+			return invalid("the constant speedup is %v", m.Offset)
 		}
 	case Table:
 		if len(m.Points) == 0 || !ascending(m.Points) {
-			return invalid("a table of %d points, not in the order of their processes", len(m.Points))
+			return invalid("a table of %d points is empty or not in ascending order of processes", len(m.Points))
 		}
 	case Fitted:
 		_, err := m.fitted()
@@ -118,7 +127,7 @@ func (m *Model) check() error {
 	case Expression:
 		switch {
 		case m.Time == nil || m.Time.code == nil:
-			return invalid("a model of kind %s without one", m.Kind)
+			return invalid("a model of kind %s without an expression", m.Kind)
 		case m.Time.two:
 			return invalid("the time of an iteration depends on q")
 		}
@@ -126,7 +135,7 @@ func (m *Model) check() error {
 	return nil
 }
 
-// rising reports whether each point is of more processes than the one before.
+// ascending reports whether each point has more processes than the one before.
 func ascending(list []Point) bool {
 	for i := 1; i < len(list); i++ {
 		if list[i-1].P >= list[i].P {
@@ -136,8 +145,8 @@ func ascending(list []Point) bool {
 	return true
 }
 
-// Seconds is how long an iteration takes with p processes; false: the model does not
-// know, or p is none of its sizes.
+// Seconds returns the seconds of an iteration with p processes. It returns false if the model does
+// not know them, or if p is not one of its sizes.
 func (m *Model) Seconds(p int) (float64, bool) {
 	t := math.NaN()
 	n := float64(p)
@@ -168,7 +177,7 @@ func (m *Model) Seconds(p int) (float64, bool) {
 	return t, true
 }
 
-// fitted is the law through the points.
+// fitted returns the law fitted to the points.
 func (m *Model) fitted() (Model, error) {
 	if m.fit != nil {
 		return *m.fit, nil
@@ -180,7 +189,7 @@ func (m *Model) fitted() (Model, error) {
 	return f.Model()
 }
 
-// between is the time by a table: Amdahl's law is a line over 1/p.
+// interpolate returns the time by a table. Amdahl's law is a line over 1/p.
 func (m *Model) interpolate(p int) float64 {
 	i := sort.Search(len(m.Points), func(i int) bool { return m.Points[i].P >= p })
 	switch {
@@ -196,9 +205,9 @@ func (m *Model) interpolate(p int) float64 {
 	return b.Seconds + x*(a.Seconds-b.Seconds)
 }
 
-// Speedup is how much faster the job is with p processes than with one; 0 where the
-// model does not know. Of a table that does not begin with one it is that over the rate
-// of one of the processes of the first point.
+// Speedup returns how much faster the job is with p processes than with one, or 0 if the model does
+// not know. If a table does not begin with one process, the reference is the speed per process of
+// its first point.
 func (m *Model) Speedup(p int) float64 {
 	if p < 1 {
 		return 0
@@ -221,7 +230,7 @@ func (m *Model) Speedup(p int) float64 {
 	return s
 }
 
-// one is how long an iteration takes, or would take, with one process.
+// single returns the seconds of an iteration with one process, estimated if need be.
 func (m *Model) single() (float64, bool) {
 	switch m.Kind {
 	case Table:
@@ -234,9 +243,9 @@ func (m *Model) single() (float64, bool) {
 	return m.Seconds(1)
 }
 
-// Marginal is by how much the speedup grows with the p-th process: the derivative of
-// Amdahl's law at p, Parallel (Serial+Parallel) / (p Serial + Parallel)^2; of other
-// models the difference between p and p-1.
+// Marginal returns how much the p-th process adds to the speedup. For Amdahl's law it is the
+// derivative at p, Parallel (Serial+Parallel) / (p Serial + Parallel)^2. For other models it is the
+// difference between p and p-1.
 func (m *Model) Marginal(p int) float64 {
 	if m.Kind == Amdahl {
 		d := float64(p)*m.Serial + m.Parallel
@@ -245,14 +254,14 @@ func (m *Model) Marginal(p int) float64 {
 	return m.Speedup(p) - m.Speedup(p-1)
 }
 
-// Fit finds the law of Amdahl by least squares: of p T(p) = Serial p + Parallel. It
-// keeps sums only, so that times may be added as long as a job runs.
+// Fit fits Amdahl's law by least squares, in the form p T(p) = Serial p + Parallel. It keeps only
+// sums, so a job can add times for as long as it runs.
 type Fit struct {
 	n, p, pp, y, py float64
 	least, most     int
 }
 
-// Add takes the time of an iteration with p processes; what is no time is left out.
+// Add adds the time of an iteration with p processes. It ignores invalid values.
 func (f *Fit) Add(p int, seconds float64) {
 	if p < 1 || p > MaxSize || !(seconds > 0 && seconds <= MaxNumber) {
 		return
@@ -265,20 +274,19 @@ func (f *Fit) Add(p int, seconds float64) {
 	f.most = max(f.most, p)
 }
 
-// Model is the law that fits best, of those without negative times. The error: there
-// are not times of two sizes.
+// Model returns the best law without negative times. It fails unless there are times of two sizes.
 func (f *Fit) Model() (Model, error) {
 	if f.least == f.most {
-		return Model{}, invalid("a fit needs times of two sizes, there are %v of %d", f.n, f.most)
+		return Model{}, invalid("a fit needs times of two sizes, but all %v times are of %d", f.n, f.most)
 	}
 	d := f.n*f.pp - f.p*f.p
 	m := Model{Kind: Amdahl, Serial: (f.n*f.py - f.p*f.y) / d, Parallel: (f.pp*f.y - f.p*f.py) / d}
 	switch {
 	case !(d > 0):
-		return Model{}, invalid("a fit of sizes from %d to %d that cannot be told apart", f.least, f.most)
-	case m.Serial < 0: // it gains more than it has processes
+		return Model{}, invalid("sizes from %d to %d are too close for a fit", f.least, f.most)
+	case m.Serial < 0: // the speedup is more than linear
 		m.Serial, m.Parallel = 0, f.y/f.n
-	case m.Parallel < 0: // it loses
+	case m.Parallel < 0: // more processes are slower
 		m.Serial, m.Parallel = f.py/f.pp, 0
 	}
 	if !(m.Serial+m.Parallel > 0) || !finite(m.Serial+m.Parallel) {

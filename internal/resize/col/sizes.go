@@ -4,15 +4,14 @@ package col
 
 import "slices"
 
-// Allows reports whether the job may have so many processes.
+// Allows reports whether the job may have n processes.
 func (c *COL) Allows(n int) bool {
 	return n >= max(1, c.Min) && n <= MaxSize && (c.Max == 0 || n <= c.Max) &&
 		(!c.PowerOfTwo || n&(n-1) == 0) &&
 		(len(c.Sizes) == 0 || slices.Contains(c.Sizes, n)) && !slices.Contains(c.Invalid, n)
 }
 
-// May reports whether one change may lead from a number of processes to another; from
-// 0: the job starts.
+// May reports whether the job may change from from to to processes. From 0, the job starts.
 func (c *COL) May(from, to int) bool {
 	if !c.Allows(to) || from == to {
 		return from == to
@@ -33,8 +32,8 @@ func (c *COL) May(from, to int) bool {
 	return true
 }
 
-// AppendSizes adds the sizes of at most most processes that one change may lead to, in
-// order, without that which there is.
+// AppendSizes appends the sizes up to most that one change may lead to, in ascending order and
+// without from.
 func (c *COL) AppendSizes(list []int, from, most int) []int {
 	if c.Max != 0 {
 		most = min(most, c.Max)
@@ -57,8 +56,8 @@ func (c *COL) AppendSizes(list []int, from, most int) []int {
 	return list
 }
 
-// Largest is the most processes, up to most, that one change may lead to; 0: none. It
-// may be the number that there is.
+// Largest returns the largest size up to most that one change may lead to, or 0 if there is
+// none. It may return from.
 func (c *COL) Largest(from, most int) int {
 	if c.Max != 0 {
 		most = min(most, c.Max)

@@ -2,9 +2,9 @@
 
 package cost
 
-// Builtin is a model of a machine of two processors with Linux 6: estimates from single
-// measurements beside other work, not a fit. What counts for a choice are ratios, which
-// differ less between machines than times do; gompibench tune redist fits a model.
+// Builtin is a model of a machine of two processors with Linux 6. It is an estimate from single
+// measurements on a busy machine, and not a fit. A choice depends on ratios, which differ less
+// between machines than times do. gompibench tune redist fits a model.
 var Builtin = Model{
 	Touch: 0.35,
 	Lines: map[string]map[string]Coefficients{

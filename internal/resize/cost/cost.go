@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cost says how long a redistribution takes, and which way is best: a pure
-// function of what is to move and of a model of the machine, so that all who take part
-// find the same without a message.
+// Package cost predicts how long a redistribution takes by each method. Model.Best compares the
+// methods for a given Work; Fit fits a Model to measurements. All functions are pure, so all
+// processes of a change reach the same choice without a message.
 package cost
 
 import (
@@ -14,49 +14,49 @@ import (
 	"strings"
 )
 
-// Line is what a way of moving takes on one kind of transport.
+// Coefficients describe the time of one method on one kind of transport.
 type Coefficients struct {
-	Start float64 // microseconds, whatever is moved
-	Array float64 // microseconds more for each array
+	Start float64 // microseconds, independent of the data
+	Array float64 // microseconds for each array
 	Byte  float64 // nanoseconds for each byte that a processor moves
-	// Omega is how much longer iterations take while data moves in the background, where
-	// each process has a processor, and Crowded where processes share them; 0: it cannot
-	// move in the background. Share is how much of a processor it then takes, in
-	// the crowded case.
+	// Omega is the slowdown of iterations while data moves in the background, if each process
+	// has a processor. Crowded is the slowdown if processes share processors. Omega 0 means that
+	// the method cannot move data in the background. Share is the part of a processor that the
+	// background work gets in the crowded case.
 	Omega, Crowded, Share float64 `json:",omitempty"`
 }
 
-// Model is what a machine is like. The zero value is none: Builtin is for machines of
-// which nobody has measured anything.
+// Model describes a machine. The zero value is not valid; Builtin serves machines without
+// measurements.
 type Model struct {
-	Touch float64 // nanoseconds for each byte of new memory: its first touch
-	// Lines are by transport and by method, as settings name them.
+	Touch float64 // nanoseconds for each byte of new memory at its first touch
+	// Lines has the coefficients by transport and then by method, named as in the settings.
 	Lines map[string]map[string]Coefficients
 }
 
-// Work is what is to be moved.
+// Work describes a redistribution.
 type Work struct {
-	NS, ND    int
+	NS, ND    int    // number of sources and of targets
 	Cores     int    // of the host with the fewest
 	Hosts     int    // of the sources
 	Transport string // between processes of a host; between hosts it is "tcp"
 	Arrays    int
-	// Bytes that the target with the most of them gets from others, and that it has new
-	// memory for; Late of them can move only at the commit, but for Lent, which pull may
-	// read before, and again as far as it is written meanwhile.
+	// Moved and Fresh are bytes of the target with the most: those that it gets from others, and
+	// those of new memory. Late of the moved bytes can move only at the commit. Lent of these
+	// can also be pulled before, and again as far as they were written meanwhile.
 	Moved, Fresh, Late, Lent int64
 }
 
-// Choice is a way, and what it is expected to take.
+// Choice is a method with its predicted times.
 type Choice struct {
 	Method     string
 	Background bool
-	// Stall is how long the application stands still, and Lost all that it loses against
-	// a change that takes no time, as long as it runs. In microseconds.
+	// Stall is how long the application stands still. Lost is the total loss against a change
+	// that takes no time. Both are in microseconds.
 	Stall, Lost float64
 }
 
-// String is a choice for people.
+// String describes the choice for a message.
 func (c Choice) String() string {
 	when := "at the commit"
 	if c.Background {
@@ -65,10 +65,9 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s %s: %.1f ms standing, %.1f ms lost", c.Method, when, c.Stall/1e3, c.Lost/1e3)
 }
 
-// Best chooses among methods, which are in order: of two that take as long the first one
-// wins. Background says whether a method may move what is not late in the background,
-// and Commit whether it may move all at the commit. All choices are returned, the best
-// one first.
+// Best compares methods and returns all choices, the best first. Of two equal choices the one with
+// the earlier method comes first. commit allows to move all data at the commit. background allows
+// to move in the background what is not late.
 func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice {
 	lines := m.Lines[w.transport()]
 	var list []Choice
@@ -84,7 +83,7 @@ func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice
 		if background && l.Omega > 0 && (!commit || w.Late < w.Moved || name == "pull" && w.Lent > 0) {
 			o := w
 			if name == "pull" {
-				o.Late -= o.Lent / 2 // who knows how much is written?
+				o.Late -= o.Lent / 2 // a guess: how much is written again is unknown
 			}
 			list = append(list, m.background(name, &l, &o))
 		}
@@ -101,7 +100,7 @@ func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice
 	return list
 }
 
-// kind is the transport that decides.
+// transport returns the name of the slowest transport in use.
 func (w *Work) transport() string {
 	if w.Hosts > 1 {
 		return "tcp"
@@ -109,22 +108,21 @@ func (w *Work) transport() string {
 	return w.Transport
 }
 
-// turns is by how much processes share processors.
+// oversubscription returns the number of processes per processor, at least 1.
 func (w *Work) oversubscription(processes int) float64 {
 	cores := max(w.Cores, 1) * max(w.Hosts, 1)
 	return max(1, float64(processes)/float64(cores))
 }
 
-// blocking is how long it takes to move bytes while all stand still.
+// blocking returns the time to move bytes while all processes stand still, in microseconds.
 func (m *Model) blocking(l *Coefficients, w *Work, moved, fresh int64) float64 {
 	return l.Start + l.Array*float64(w.Arrays) + (l.Byte*float64(moved)+m.Touch*float64(fresh))*w.oversubscription(w.ND)/1e3
 }
 
-// behind is the choice of moving in the background what is not late. With R for how long
-// that takes, omega for how much slower iterations are meanwhile, and s for how much
-// faster they are after the change, the application loses, against having changed at once,
-// R - R/(omega*s) (equations 1 and 2 of the study of MaM with RMA, at equal
-// progress).
+// background returns the choice to move in the background what is not late. Let R be the time of
+// that, omega the slowdown of iterations meanwhile, and s the speedup after the change. Compared
+// with an immediate change the application loses R - R/(omega*s). (Equations 1 and 2 of the study
+// of MaM with RMA, at equal progress.)
 func (m *Model) background(name string, l *Coefficients, w *Work) Choice {
 	late := float64(w.Late) / float64(max(w.Moved, 1))
 	early := m.blocking(l, w, w.Moved-w.Late, int64(float64(w.Fresh)*(1-late)))
@@ -137,7 +135,7 @@ func (m *Model) background(name string, l *Coefficients, w *Work) Choice {
 	return Choice{Method: name, Background: true, Stall: stall, Lost: stall + early*max(0, 1-1/(omega*faster))}
 }
 
-// Check says why m is no model; nil: it is one.
+// Check returns an error if m is not a valid model.
 func (m *Model) Check() error {
 	if !validCoefficient(m.Touch) {
 		return fmt.Errorf("touch takes %v ns a byte", m.Touch)
@@ -163,13 +161,13 @@ func (m *Model) Check() error {
 	return nil
 }
 
-// sane is what a coefficient can be.
+// validCoefficient reports whether v can be a coefficient.
 func validCoefficient(v float64) bool { return v >= 0 && v < 1e9 && !math.IsNaN(v) }
 
-// mostText bounds a model in a file, in bytes.
+// maxText bounds the size of a model in a file, in bytes.
 const maxText = 32 << 10
 
-// Parse reads a model as gompibench tune writes it.
+// Parse parses a model in the form that gompibench tune writes.
 func Parse(text string) (*Model, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("a model of %d bytes, at most %d allowed", len(text), maxText)

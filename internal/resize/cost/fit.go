@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Sample is one measured redistribution: a median of several.
+// Sample is a measured redistribution: the median of several.
 type Sample struct {
 	Work
 	Method     string
 	Background bool
-	// Moving is how long it took without the first touch of memory, and Touching that, in
-	// microseconds. Moving in the background is from its beginning to its end.
+	// Moving is the time without the first touch of memory, and Touching the time of that, in
+	// microseconds. In the background, Moving is from the beginning to the end.
 	Moving, Touching float64
-	Omega            float64 // of the background: how much longer iterations took; 0: unknown
+	Omega            float64 // slowdown of iterations in the background; 0: unknown
 }
 
-// Fit is the model that is nearest to what was measured, by relative errors, in place of
-// lines that base has; a method of which nothing was measured keeps its line.
+// Fit returns the model with the least relative errors for samples. Coefficients that were not
+// measured are those of base.
 func Fit(base *Model, samples []Sample) *Model {
 	m := &Model{Touch: base.Touch, Lines: map[string]map[string]Coefficients{}}
 	for transport, lines := range base.Lines {
@@ -51,7 +51,7 @@ func Fit(base *Model, samples []Sample) *Model {
 	return m
 }
 
-// fit takes in what was measured of one method.
+// fit sets the coefficients of one method from its samples.
 func (l *Coefficients) fit(list []Sample) {
 	var x, y []float64
 	for _, s := range list {
@@ -86,7 +86,7 @@ func (l *Coefficients) fit(list []Sample) {
 	if len(share) > 0 {
 		l.Share = min(1, max(0.01, median(share)))
 	}
-	if l.Omega > 0 || l.Crowded > 0 { // of what only one was measured the other is as good a guess as any
+	if l.Omega > 0 || l.Crowded > 0 { // if only one was measured, it is the best guess for the other
 		l.Omega, l.Crowded = max(1, l.Omega), max(1, l.Crowded, l.Omega)
 		if l.Share == 0 {
 			l.Share = 1
@@ -94,8 +94,8 @@ func (l *Coefficients) fit(list []Sample) {
 	}
 }
 
-// straight is the line a + b*x, of no negative a and b, with the least squares of relative
-// errors.
+// fitLine returns the line a + b*x with the least squares of relative errors, where a and b are not
+// negative.
 func fitLine(x, y []float64) (a, b float64) {
 	var s1, sx, sxx, sy, sxy float64
 	for i := range x {
@@ -110,7 +110,7 @@ func fitLine(x, y []float64) (a, b float64) {
 			return a, b
 		}
 	}
-	// One of them is 0: the better one.
+	// One of them must be 0: take the better case.
 	constant, slope := sy/s1, 0.0
 	if sxx > 0 {
 		slope = sxy / sxx

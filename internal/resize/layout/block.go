@@ -4,7 +4,8 @@ package layout
 
 import "iter"
 
-// block is the published formula of MaM: b = n/P, the first n%P ranks have one more.
+// block is the split by the published formula of MaM: with b = n/P, the first n%P ranks have
+// b+1 elements and the others b.
 type block struct {
 	n     int64
 	ranks int
@@ -13,7 +14,7 @@ type block struct {
 func (s block) Ranks() int   { return s.ranks }
 func (s block) Elems() int64 { return s.n }
 
-// start is the first element of a rank, also of the one behind the last.
+// start returns the first element of a rank. rank may be the number of ranks.
 func (s block) start(rank int) int64 {
 	p, r := int64(s.ranks), int64(rank)
 	return s.n/p*r + min(s.n%p, r)
@@ -27,14 +28,14 @@ func (s block) Locate(i int64) (rank int, local, n int64) {
 	b, rem := s.n/p, s.n%p
 	if mid := rem * (b + 1); i < mid {
 		rank = int(i / (b + 1))
-	} else { // b is not 0, or there would be no such element
+	} else { // b is not 0: otherwise element i would not exist
 		rank = int(rem + (i-mid)/b)
 	}
 	at := s.start(rank)
 	return rank, i - at, s.start(rank+1) - i
 }
 
-// cyclic deals out blocks in turn.
+// cyclic is the split that deals out blocks in turn.
 type cyclic struct {
 	n, size int64
 	ranks   int
@@ -62,7 +63,7 @@ func (s cyclic) Runs(rank int) iter.Seq[Run] {
 			singleRun(0, s.n)(yield)
 			return
 		}
-		// Counted in blocks: the number of an element behind the last might overflow.
+		// Count in blocks: the index of an element behind the last might overflow.
 		for j := int64(rank); j <= (s.n-1)/s.size && s.n > 0; j += int64(s.ranks) {
 			if at := j * s.size; !yield(Run{at, min(s.size, s.n-at)}) {
 				return

@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// cuts is of ranks that have elements in order: where each begins, and where the last
-// ends.
+// cuts is a split with the elements in order: the first element of each rank, and then the
+// number of elements.
 type cuts []int64
 
 func (s cuts) Ranks() int                  { return len(s) - 1 }
@@ -22,7 +22,7 @@ func (s cuts) Locate(i int64) (rank int, local, n int64) {
 	return rank, i - s[rank], s[rank+1] - i
 }
 
-// counted is of ranks that have so many each.
+// cutsOfCounts returns the split with these counts.
 func cutsOfCounts(counts []int64) cuts {
 	s := make(cuts, 1, len(counts)+1)
 	for _, n := range counts {
@@ -31,17 +31,17 @@ func cutsOfCounts(counts []int64) cuts {
 	return s
 }
 
-// share is a of all, times n, rounded down; a is at most all.
+// proportion returns n*a/all, rounded down. a is at most all.
 func proportion(n, a, all int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(a))
 	q, _ := bits.Div64(hi, lo, uint64(all))
 	return int64(q)
 }
 
-// weighted gives ranks elements in proportion to their weights, which begin again
-// behind the last. With ranks that all weigh nothing it is block.
+// weighted returns the split in proportion to weights of ranks. If there are more ranks than
+// weights, the weights repeat. If all weights are 0, the split is that of block.
 func weighted(n int64, weights []int64, ranks int) Split {
-	// Reduced by what all have in common they stay small however many ranks there are.
+	// Division by the common divisor keeps the sums small for any number of ranks.
 	divisor, largest := int64(0), int64(0)
 	for _, w := range weights {
 		divisor, largest = gcd(divisor, w), max(largest, w)
@@ -73,9 +73,9 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// rowCuts cuts rows so that each rank's weigh about as much: rank r begins with the first
-// row before which there is no less than its share. Rows that weigh nothing, all of them,
-// are cut as block does.
+// rowCuts divides rows so that the rows of each rank have about the same weight. Rank r begins
+// at the first row with at least its share of the weight before it. If all weights are 0, the
+// rows are divided as block does.
 func rowCuts(weights []int64, ranks int) cuts {
 	n, all := len(weights), int64(0)
 	for _, w := range weights {
@@ -99,7 +99,7 @@ func rowCuts(weights []int64, ranks int) cuts {
 
 func rows(weights []int64, ranks int) Split { return rowCuts(weights, ranks) }
 
-// entries is rows, with as many elements a row as it weighs.
+// entries is rows for elements that are entries of rows: a row has as many as its weight.
 func entries(weights []int64, ranks int) Split {
 	s := rowCuts(weights, ranks)
 	row, before := int64(0), int64(0)

@@ -10,20 +10,20 @@ import (
 	"gompi/internal/base/topo"
 )
 
-// grid is an array of several dimensions, each of them cut as block does, among ranks
-// that are a grid themselves; both are row-major.
+// grid is the split of an array of several dimensions over a grid of ranks. Each dimension is
+// divided as block does. Both the array and the grid are row-major.
 type grid struct {
 	n     int64
 	ranks int
-	dims  []block // each with its extent and how many ranks share it
+	dims  []block // for each dimension its extent and the number of ranks along it
 }
 
-// newGrid has as many ranks along longer extents as topo.Dims, which finds the grid that
-// is closest to a cube, has along its first.
+// newGrid chooses a grid of ranks that is as close to a cube as possible, by topo.Dims. Longer
+// dimensions of the array get more ranks.
 func newGrid(dims []int64, ranks int) *grid {
 	along := make([]int, len(dims))
 	if err := topo.Dims(ranks, along); err != nil {
-		panic("gompi: BUG: " + err.Error()) // any number has such factors
+		panic("gompi: BUG: " + err.Error()) // every number has such factors
 	}
 	order := make([]int, len(dims))
 	for i := range order {
@@ -41,7 +41,7 @@ func newGrid(dims []int64, ranks int) *grid {
 func (g *grid) Ranks() int   { return g.ranks }
 func (g *grid) Elems() int64 { return g.n }
 
-// box is where a rank's part begins, and how far it extends, in each dimension.
+// box returns the start and the size of a rank's part in each dimension.
 func (g *grid) box(rank int) (at, size []int64) {
 	at, size = make([]int64, len(g.dims)), make([]int64, len(g.dims))
 	for d := len(g.dims) - 1; d >= 0; d-- {
@@ -67,7 +67,7 @@ func (g *grid) Runs(rank int) iter.Seq[Run] {
 		if slices.Contains(size, 0) {
 			return
 		}
-		// Behind dimension d everything is whole: what is one run begins there.
+		// Behind dimension d the part covers the array. So a run begins in dimension d.
 		d, length := len(size)-1, size[len(size)-1]
 		for ; d > 0 && size[d] == g.dims[d].n; d-- {
 			length *= size[d-1]

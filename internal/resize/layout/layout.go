@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// Kind is a rule by which elements are given to ranks.
+// Kind is the rule that assigns elements to ranks.
 type Kind uint8
 
-// The rules.
+// The rules. In order means that lower ranks have lower elements.
 const (
-	Block     Kind = iota // in order, as many each; the first get one more
-	Cyclic                // blocks of some size, dealt out in turn
+	Block     Kind = iota // in order, equal counts; the first ranks get one more
+	Cyclic                // blocks of a fixed size, dealt out in turn
 	Weighted              // in order, in proportion to weights of ranks
-	Rows                  // rows, in order, by weights of rows; an element a row
-	Entries               // the same rows; as many elements a row as it weighs
-	Irregular             // in order, as many as is said for each number of ranks
+	Rows                  // rows in order, by weights of rows; a row is one element
+	Entries               // the same rows; a row has as many elements as its weight
+	Irregular             // in order, with listed counts for some numbers of ranks
 	Grid                  // blocks of an array of several dimensions, row-major
 	kinds
 )
@@ -33,56 +33,56 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Most elements of a whole, and most ranks: what is sent of them does not overflow.
+// Bounds on the number of elements and of ranks. Within them no encoded size overflows.
 const (
 	MaxElems = 1 << 48
 	MaxRanks = 1 << 24
 )
 
-// Run is elements that are neighbours in the whole.
+// Run is a range of elements with successive global indices.
 type Run struct {
 	At  int64 `json:"at"`
 	Len int64 `json:"len"`
 }
 
-// Layout is a rule. Its fields are what the Kind needs, and are not changed once it is
-// used.
+// Layout is a rule for any number of ranks. Its Kind says which fields it needs. A Layout must
+// not change once it is in use.
 type Layout struct {
 	Kind Kind `json:"kind"`
-	// N is how many elements there are; of Entries the sum of Weights.
+	// N is the number of elements. For Entries it is the sum of Weights.
 	N int64 `json:"n"`
-	// Block is the size of the blocks of Cyclic.
+	// Block is the block size of Cyclic.
 	Block int64 `json:"block,omitempty"`
-	// Weights are those of ranks (Weighted: of rank r the one at r modulo how many
-	// there are) or of rows.
+	// Weights are weights of ranks or of rows. For Weighted, rank r has the weight at index
+	// r modulo the number of weights.
 	Weights []int64 `json:"weights,omitempty"`
-	// Counts are lists of how many elements each rank has, each for as many ranks as it
-	// is long; between other numbers of ranks elements are split as Block does.
+	// Counts are lists of the number of elements of each rank. A list applies if there are
+	// as many ranks as it has entries. For other numbers of ranks the split is that of Block.
 	Counts [][]int64 `json:"counts,omitempty"`
-	// Dims are the extents of a Grid, the last one that of neighbours.
+	// Dims are the extents of a Grid; the last dimension varies fastest.
 	Dims []int64 `json:"dims,omitempty"`
-	// Least: at a change ranks keep what they can of what they have. Of Block, Weighted
-	// and Irregular.
+	// Least says that after a change ranks keep as many of their elements as possible. It
+	// works for Block, Weighted and Irregular.
 	Least bool `json:"least,omitempty"`
-	// Parts is what Least has come to, of each rank; nil before the first change.
+	// Parts are the runs of each rank that result from Least; nil before the first change.
 	Parts [][]Run `json:"parts,omitempty"`
 }
 
-// Split is what each of some ranks has. Of a rank outside of them it panics.
+// Split says which elements each rank has. Its methods panic for a rank that does not exist.
 type Split interface {
-	// Ranks is how many there are, Elems how many elements they share.
+	// Ranks returns the number of ranks, and Elems the number of elements.
 	Ranks() int
 	Elems() int64
-	// Count is how many elements a rank has.
+	// Count returns the number of elements of a rank.
 	Count(rank int) int64
-	// Runs are the elements of a rank, in order.
+	// Runs iterates over the elements of a rank in ascending order.
 	Runs(rank int) iter.Seq[Run]
-	// Locate says who has element i, as how manyth, and how many elements from it on
-	// are at least there, too, side by side.
+	// Locate returns the rank that has element i, and the index of the element on that rank.
+	// n is how many elements from i on the rank has at successive indices, at least.
 	Locate(i int64) (rank int, local, n int64)
 }
 
-// Check is why l is no layout; nil: it is one.
+// Check returns an error if l is not a valid layout.
 func (l *Layout) Check() error {
 	if l.Kind >= kinds {
 		return fmt.Errorf("layout of %v", l.Kind)
@@ -91,7 +91,7 @@ func (l *Layout) Check() error {
 		return fmt.Errorf("%v of %d elements, 0 to %d allowed", l.Kind, l.N, int64(MaxElems))
 	}
 	if l.Least && l.Kind != Block && l.Kind != Weighted && l.Kind != Irregular {
-		return fmt.Errorf("least movement of %v: where elements are counts for nothing there only of block, weighted and irregular", l.Kind)
+		return fmt.Errorf("least movement of %v: only block, weighted and irregular allow it", l.Kind)
 	}
 	if err := l.checkKind(); err != nil {
 		return fmt.Errorf("%v of %d elements: %w", l.Kind, l.N, err)
@@ -155,7 +155,7 @@ func (l *Layout) checkKind() error {
 	return nil
 }
 
-// sumOf adds what is not negative.
+// sumOf returns the sum of numbers that must not be negative.
 func sumOf(list []int64) (sum int64, err error) {
 	for _, w := range list {
 		if w < 0 || w > MaxElems-sum {
@@ -166,8 +166,8 @@ func sumOf(list []int64) (sum int64, err error) {
 	return sum, nil
 }
 
-// Over is what ranks have if nobody had anything before, or, of Least, what Parts says
-// if that is for as many.
+// Over returns the split of the first distribution over so many ranks. If Parts has an entry
+// for each of these ranks, it returns the split of Parts.
 func (l *Layout) Over(ranks int) (Split, error) {
 	if ranks < 1 || ranks > MaxRanks {
 		return nil, fmt.Errorf("%v over %d ranks, 1 to %d allowed", l.Kind, ranks, MaxRanks)
@@ -181,7 +181,7 @@ func (l *Layout) Over(ranks int) (Split, error) {
 	return l.initial(ranks), nil
 }
 
-// fresh is the rule without what was before.
+// initial returns the split of the rule alone, without Parts.
 func (l *Layout) initial(ranks int) Split {
 	switch l.Kind {
 	case Cyclic:
@@ -204,8 +204,8 @@ func (l *Layout) initial(ranks int) Split {
 	return block{l.N, ranks}
 }
 
-// Next is what ranks have after a change: stay are the ranks in old of the first of them,
-// who were there before. The layout is that of the time after.
+// Next returns the split after a change to so many ranks, and the layout that goes with it.
+// stay lists ranks of old: stay[i] is rank i of the new split.
 func (l *Layout) Next(old Split, stay []int, ranks int) (Split, Layout, error) {
 	next := *l
 	next.Parts = nil
@@ -216,7 +216,7 @@ func (l *Layout) Next(old Split, stay []int, ranks int) (Split, Layout, error) {
 	case old.Elems() != l.N:
 		return nil, next, fmt.Errorf("%v of %d elements, there were %d", l.Kind, l.N, old.Elems())
 	case len(stay) > ranks || slices.ContainsFunc(stay, func(r int) bool { return r < 0 || r >= old.Ranks() }):
-		return nil, next, fmt.Errorf("of %d ranks %v stay among %d", old.Ranks(), stay, ranks)
+		return nil, next, fmt.Errorf("ranks %v of %d stay, and there will be %d", stay, old.Ranks(), ranks)
 	case !l.Least:
 		return fresh, next, nil
 	}
@@ -225,8 +225,8 @@ func (l *Layout) Next(old Split, stay []int, ranks int) (Split, Layout, error) {
 	return p, next, nil
 }
 
-// Contiguous reports whether each rank has one range, and the ranges are in the order of
-// ranks, whatever their number.
+// Contiguous reports whether each rank always has one range, and the ranges are in the order of
+// ranks.
 func (l *Layout) Contiguous() bool { return l.Kind != Cyclic && l.Kind != Grid && !l.Least }
 
 // Same reports whether two layouts are the same rule for the same elements.
@@ -235,7 +235,7 @@ func (l *Layout) Same(o *Layout) bool {
 		slices.Equal(l.Dims, o.Dims) && slices.EqualFunc(l.Counts, o.Counts, slices.Equal)
 }
 
-// one is the runs of who has elements side by side.
+// singleRun iterates over one run, if it is not empty.
 func singleRun(at, n int64) iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		if n > 0 {
@@ -244,4 +244,4 @@ func singleRun(at, n int64) iter.Seq[Run] {
 	}
 }
 
-const _ = uint64(math.MaxInt64 / MaxElems / 1024) // of 1 KiB each, all bytes have a number
+const _ = uint64(math.MaxInt64 / MaxElems / 1024) // with elements of 1 KiB, byte offsets fit

@@ -290,9 +290,9 @@ func TestLayoutTravels(t *testing.T) {
 		{Layout{Kind: Cyclic, N: 3, Block: 1, Least: true}, "least movement of cyclic"},
 		{Layout{N: 3, Parts: [][]Run{{{0, 3}}}}, "without least movement"},
 		{Layout{N: 3, Least: true, Parts: [][]Run{{{0, 2}}}}, "element 2 has no rank"},
-		{Layout{N: 3, Least: true, Parts: [][]Run{{{0, 2}}, {{1, 2}}}}, "element 1 has not one rank"},
-		{Layout{N: 3, Least: true, Parts: [][]Run{{{1, 2}, {0, 1}}}}, "not in order"},
-		{Layout{N: 3, Least: true, Parts: [][]Run{{{1, 3}}}}, "has a part"},
+		{Layout{N: 3, Least: true, Parts: [][]Run{{{0, 2}}, {{1, 2}}}}, "element 1 has no rank or several"},
+		{Layout{N: 3, Least: true, Parts: [][]Run{{{1, 2}, {0, 1}}}}, "not in ascending order"},
+		{Layout{N: 3, Least: true, Parts: [][]Run{{{1, 3}}}}, "has a run"},
 	} {
 		if _, err := c.l.Over(2); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%+v: error %v, want %q", c.l, err, c.why)

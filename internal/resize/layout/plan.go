@@ -4,31 +4,31 @@ package layout
 
 import "iter"
 
-// Piece is elements that a rank of the split before has side by side, and one of the
-// split after, too. Offsets are among the elements of each, in elements.
+// Segment is a range of elements that move from one rank to another, at successive indices on
+// both. FromAt and ToAt are indices on the rank of the old and of the new split.
 type Segment struct {
 	From, To     int
 	FromAt, ToAt int64
 	Len          int64
 }
 
-// Receives are the pieces that rank to has in next, in the order in which it has them.
-// Both splits are of the same elements. Between two ranks pieces are in the same order
-// for who sends as for who receives.
+// Receives iterates over the segments of rank to of the new split, in the order of its elements.
+// Both splits must be of the same elements. The segments between two ranks are in the same order
+// for the sender and for the receiver.
 func Receives(old, next Split, to int) iter.Seq[Segment] {
 	return segments(next, old, to, func(at int64, rank int, theirs, n int64) Segment {
 		return Segment{From: rank, To: to, FromAt: theirs, ToAt: at, Len: n}
 	})
 }
 
-// Sends are the pieces that rank from has in old, in the order in which it has them.
+// Sends iterates over the segments of rank from of the old split, in the order of its elements.
 func Sends(old, next Split, from int) iter.Seq[Segment] {
 	return segments(old, next, from, func(at int64, rank int, theirs, n int64) Segment {
 		return Segment{From: from, To: rank, FromAt: at, ToAt: theirs, Len: n}
 	})
 }
 
-// pieces walks over what a rank has in mine, and finds who has it in other.
+// segments iterates over the elements of a rank of mine and finds their ranks in other.
 func segments(mine, other Split, rank int, piece func(at int64, rank int, theirs, n int64) Segment) iter.Seq[Segment] {
 	return func(yield func(Segment) bool) {
 		var last Segment
@@ -56,8 +56,8 @@ func segments(mine, other Split, rank int, piece func(at int64, rank int, theirs
 	}
 }
 
-// Moved is how many elements have another process in next than in old: no fewer can be
-// sent. stay are the ranks in old of the first processes of next.
+// Moved returns the number of elements whose process differs between old and next: the least
+// number that must be sent. stay lists ranks of old: stay[i] is rank i of next.
 func Moved(old, next Split, stay []int) (n int64) {
 	for to := range next.Ranks() {
 		for p := range Receives(old, next, to) {

@@ -10,46 +10,47 @@ import (
 	"sort"
 )
 
-// parts is of ranks that have any runs.
+// runSplit is a split in which each rank has any runs.
 type runSplit struct {
 	n     int64
 	ranks [][]Run
-	all   []ownedRun // in order
+	all   []ownedRun // in ascending order
 }
 
-// part is a run and who has it, as how manyth element.
+// ownedRun is a run, its rank, and the index of its first element on that rank.
 type ownedRun struct {
 	Run
 	rank  int
 	local int64
 }
 
-// newParts holds what it is given to be all elements, each with one rank, in order.
+// newRunSplit checks that the runs cover all elements once, and that those of a rank are in
+// ascending order.
 func newRunSplit(n int64, ranks [][]Run) (*runSplit, error) {
 	s := &runSplit{n: n, ranks: ranks}
 	for rank, runs := range ranks {
 		local := int64(0)
 		for _, r := range runs {
 			if r.Len <= 0 || r.At < 0 || r.At > n-r.Len {
-				return nil, fmt.Errorf("rank %d of %d has a part %+v", rank, len(ranks), r)
+				return nil, fmt.Errorf("rank %d of %d has a run %+v", rank, len(ranks), r)
 			}
 			s.all = append(s.all, ownedRun{r, rank, local})
 			local += r.Len
 		}
 		if !slices.IsSortedFunc(runs, func(a, b Run) int { return cmp.Compare(a.At, b.At) }) {
-			return nil, fmt.Errorf("the parts of rank %d of %d are not in order", rank, len(ranks))
+			return nil, fmt.Errorf("the runs of rank %d of %d are not in ascending order", rank, len(ranks))
 		}
 	}
 	slices.SortFunc(s.all, func(a, b ownedRun) int { return cmp.Compare(a.At, b.At) })
 	next := int64(0)
 	for _, p := range s.all {
 		if p.At != next {
-			return nil, fmt.Errorf("parts of %d ranks: element %d has not one rank", len(ranks), min(p.At, next))
+			return nil, fmt.Errorf("runs of %d ranks: element %d has no rank or several", len(ranks), min(p.At, next))
 		}
 		next += p.Len
 	}
 	if next != n {
-		return nil, fmt.Errorf("parts of %d ranks: element %d has no rank", len(ranks), next)
+		return nil, fmt.Errorf("runs of %d ranks: element %d has no rank", len(ranks), next)
 	}
 	return s, nil
 }
@@ -72,11 +73,10 @@ func (s *runSplit) Locate(i int64) (rank int, local, n int64) {
 	return p.rank, p.local + i - p.At, p.At + p.Len - i
 }
 
-// least has each rank with as many elements as in fresh, those that stay with as many of
-// what they had as that allows: the first of them. What is over goes, in order, to who has
-// too few. So as little moves as can for these counts: what those who stay have too few,
-// and all that who comes has. Where it is free who has one more, as of blocks, those have
-// it that had most.
+// leastMovement returns a split with the counts of fresh, in which as few elements as possible
+// move. A rank that stays keeps the first of its elements, up to its new count. The remaining
+// elements go, in ascending order, to ranks that have too few. free says that any rank may have
+// the larger counts of fresh, as for blocks; then the ranks with the most elements get them.
 func leastMovement(old Split, stay []int, fresh Split, free bool) *runSplit {
 	ranks := fresh.Ranks()
 	have, want := make([]int64, ranks), make([]int64, ranks)
@@ -98,7 +98,7 @@ func leastMovement(old Split, stay []int, fresh Split, free bool) *runSplit {
 			want[d] = sizes[i]
 		}
 	}
-	now := make([]int, old.Ranks()) // the ranks to come of those before; -1: it leaves
+	now := make([]int, old.Ranks()) // new rank of each old rank; -1: it leaves
 	for s := range now {
 		now[s] = slices.Index(stay, s)
 	}
@@ -133,12 +133,12 @@ func leastMovement(old Split, stay []int, fresh Split, free bool) *runSplit {
 	}
 	p, err := newRunSplit(fresh.Elems(), runs)
 	if err != nil {
-		panic("gompi: BUG: " + err.Error()) // all that there was was given, once
+		panic("gompi: BUG: " + err.Error()) // each element was given once
 	}
 	return p
 }
 
-// joined is runs in order, with those joined that are side by side.
+// joined sorts runs and merges adjoining ones.
 func joined(runs []Run) []Run {
 	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(a.At, b.At) })
 	out := runs[:0]

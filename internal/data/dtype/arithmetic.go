@@ -4,7 +4,7 @@ package dtype
 
 import "math/bits"
 
-// calc computes with int64 and remembers whether a result did not fit.
+// calc computes with int64 and records whether a result did not fit.
 type calc struct{ over bool }
 
 func (c *calc) add(a, b int64) int64 {
@@ -38,8 +38,7 @@ func magnitude(a int64) uint64 {
 	return uint64(a)
 }
 
-// roundUp returns the least multiple of unit that is not below a, which is not
-// negative.
+// roundUp returns the least multiple of unit that is not below a. a must not be negative.
 func (c *calc) roundUp(a, unit int64) int64 {
 	if r := a % unit; r != 0 {
 		return c.add(a, unit-r)
@@ -47,13 +46,13 @@ func (c *calc) roundUp(a, unit int64) int64 {
 	return a
 }
 
-// item is a part of a type that is being made.
+// item is a part of a type under construction.
 type item struct {
 	placed
 	bounds bounds
 }
 
-// one is an element of t.
+// one returns an element of t as an item.
 func one(t *Type) item {
 	it := item{bounds: bounds{known: true, ub: t.Size}}
 	if t.derived != nil {
@@ -68,7 +67,7 @@ func one(t *Type) item {
 	return it
 }
 
-// moved is it at a displacement.
+// moved returns it at a displacement.
 func (c *calc) moved(it item, by int64) item {
 	if !it.bounds.known {
 		return it
@@ -82,7 +81,7 @@ func (c *calc) moved(it item, by int64) item {
 	return it
 }
 
-// repeated is count times it, stride bytes apart.
+// repeated returns count copies of it, stride bytes apart.
 func (c *calc) repeated(it item, count, stride int64) item {
 	if count == 0 || !it.bounds.known {
 		return item{}
@@ -103,7 +102,7 @@ func (c *calc) repeated(it item, count, stride int64) item {
 	return it
 }
 
-// joined is all items, packed in their order.
+// joined returns all items as one, packed in their order.
 func (c *calc) joined(its []item) item {
 	var all item
 	var size int64
@@ -124,7 +123,7 @@ func (c *calc) joined(its []item) item {
 	return all
 }
 
-// with is the bounds of b's and o's blocks together.
+// with returns the bounds of the blocks of b and o together.
 func (b bounds) with(o bounds) bounds {
 	switch {
 	case !o.known:

@@ -4,8 +4,8 @@ package dtype
 
 import "math"
 
-// Span returns the bytes [lo, hi) relative to the address of the first element
-// that hold the packed bytes [off, off+n). It is empty if n is 0.
+// Span returns the range [lo, hi) of bytes that holds the packed bytes [off, off+n). The
+// range is relative to the address of the first element. It is empty if n is 0.
 func (t *Type) Span(off, n int64) (lo, hi int64) {
 	switch {
 	case n <= 0:
@@ -18,7 +18,7 @@ func (t *Type) Span(off, n int64) (lo, hi int64) {
 	return l.at + lo, l.at + hi
 }
 
-// loopSpan is Span of children at stride.
+// loopSpan is Span for children at a stride.
 func loopSpan(c *node, stride, off, n int64) (lo, hi int64) {
 	first, last := off/c.size, (off+n-1)/c.size
 	head, tail := off-first*c.size, off+n-last*c.size
@@ -39,7 +39,7 @@ func loopSpan(c *node, stride, off, n int64) (lo, hi int64) {
 	return lo, hi
 }
 
-// span is Span of one node.
+// span is Span for one node.
 func (n *node) span(off, length int64) (lo, hi int64) {
 	if off == 0 && length == n.size {
 		return n.lo, n.hi
@@ -64,8 +64,8 @@ func (n *node) span(off, length int64) (lo, hi int64) {
 	return lo, hi
 }
 
-// seek finds the item of a list that holds packed byte off: its place and
-// size, its number, and the byte's offset in it.
+// seek returns the item of a list that holds packed byte off: its position and size, its
+// index, and the offset of the byte in it.
 func (n *node) seek(off int64) (at, size int64, i int, r int64) {
 	if n.shape == shapeBlocks {
 		if n.each != 0 {
@@ -96,9 +96,8 @@ func (n *node) seek(off int64) (at, size int64, i int, r int64) {
 	return p.at, p.n.size, lo, off - p.off
 }
 
-// Block returns the longest piece of memory that holds packed bytes from off
-// on, n at most: its place relative to the address of the first element, and
-// its length.
+// Block returns the longest contiguous memory that holds packed bytes from off on, at most n:
+// its position relative to the address of the first element, and its length.
 func (t *Type) Block(off, n int64) (at, length int64) {
 	switch {
 	case n <= 0:
@@ -117,8 +116,8 @@ func (t *Type) Block(off, n int64) (at, length int64) {
 	return at, n
 }
 
-// piece finds the block that holds packed byte off: the place of that byte,
-// and how many there are from it to the block's end.
+// blockAt returns the position of packed byte off, and the number of bytes from there to the
+// end of its block.
 func (t *Type) blockAt(off int64) (at, length int64) {
 	l := t.layout
 	at, n, stride := l.at, l.node, l.extent

@@ -4,13 +4,13 @@ package dtype
 
 import "slices"
 
-// Order says which index of an array runs fastest in memory.
+// Order says which index of an array varies fastest in memory.
 type Order int64
 
 // The orders.
 const (
-	OrderC       Order = iota // the last: rows stay together
-	OrderFortran              // the first
+	OrderC       Order = iota // the last index: rows stay together
+	OrderFortran              // the first index
 )
 
 // Distribution says how a dimension of an array is divided among processes.
@@ -18,24 +18,24 @@ type Distribution int64
 
 // The distributions.
 const (
-	DistributeBlock  Distribution = iota // one block of each
+	DistributeBlock  Distribution = iota // one block per process
 	DistributeCyclic                     // blocks in turn
 	DistributeNone                       // not divided
 )
 
-// DefaultArg is the distribution's argument that divides evenly, or deals out
-// single elements.
+// DefaultArg is the argument of a distribution that divides evenly (block) or deals out
+// single elements (cyclic).
 const DefaultArg = -1
 
-// array is an array that is being described, dimension by dimension, the
+// array is a part of an array under construction. It grows dimension by dimension, the
 // fastest first.
 type array struct {
 	calc
 	item
-	width int64 // bytes from one index of the next dimension to the following
+	width int64 // bytes from one index of the next dimension to the next index
 }
 
-// fastestFirst gives the dimensions in their order in memory.
+// fastestFirst returns the dimensions in the order of memory, the fastest first.
 func fastestFirst(order Order, n int) []int {
 	dims := make([]int, n)
 	for i := range dims {
@@ -49,13 +49,13 @@ func fastestFirst(order Order, n int) []int {
 
 func checkOrder(order Order) error {
 	if order != OrderC && order != OrderFortran {
-		return &ArgError{"order", -1, int64(order), "is neither C nor Fortran"}
+		return badArg("order", int64(order), "is neither C nor Fortran")
 	}
 	return nil
 }
 
-// take replaces the array by parts of a dimension of size indices: count times
-// blocklen indices, step apart, from start on, and then rest more.
+// take extends the array by one dimension of size indices. It takes count blocks of blocklen
+// indices, step apart, from start on, and then rest more indices.
 func (a *array) take(size, start, blocklen, step, count, rest int64) {
 	blocks := a.repeated(a.repeated(a.item, blocklen, a.width), count, a.mul(step, a.width))
 	last := a.moved(a.repeated(a.item, rest, a.width), a.mul(start+count*step, a.width))
@@ -63,28 +63,29 @@ func (a *array) take(size, start, blocklen, step, count, rest int64) {
 	a.width = a.mul(a.width, size)
 }
 
-// whole gives the array the bounds of all of it.
+// whole gives the part the bounds of the whole array.
 func (a *array) whole() item {
 	a.bounds = bounds{known: true, ub: a.width, lbSet: true, ubSet: true}
 	return a.item
 }
 
-// NewSubarray is the part of an array of sizes that has subsizes and begins at
-// the indices starts; its extent is that of the array. MPI 4.1 section 5.1.3.
+// NewSubarray returns the type of a subarray of an array of the given sizes. The subarray has
+// subsizes and begins at the indices starts. Its extent is that of the array. MPI 4.1 section
+// 5.1.3.
 func NewSubarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type, error) {
 	made := Contents{Subarray, append(slices.Concat(sizes, subsizes, starts), int64(order)), []*Type{old}}
 	err := first(checkOrder(order), sameLength("subsizes", len(subsizes), len(sizes)), sameLength("starts", len(starts), len(sizes)))
 	if err == nil && len(sizes) == 0 {
-		err = &ArgError{"dimensions", -1, 0, "is less than 1"}
+		err = badArg("dimensions", 0, "is less than 1")
 	}
 	for i := 0; i < len(sizes) && err == nil; i++ {
 		switch {
 		case sizes[i] < 1:
-			err = &ArgError{"sizes", i, sizes[i], "is less than 1"}
+			err = badElem("sizes", i, sizes[i], "is less than 1")
 		case subsizes[i] < 1 || subsizes[i] > sizes[i]:
-			err = &ArgError{"subsizes", i, subsizes[i], "is not in the array"}
+			err = badElem("subsizes", i, subsizes[i], "is not in the array")
 		case starts[i] < 0 || starts[i] > sizes[i]-subsizes[i]:
-			err = &ArgError{"starts", i, starts[i], "leaves no room for the subarray"}
+			err = badElem("starts", i, starts[i], "leaves no room for the subarray")
 		}
 	}
 	if err != nil {
@@ -97,18 +98,18 @@ func NewSubarray(sizes, subsizes, starts []int64, order Order, old *Type) (*Type
 	return a.finish(a.whole(), made, nil)
 }
 
-// Grid is how an array is distributed over processes: for each dimension its
-// size, the distribution with its argument, and the number of processes.
+// ArrayDistribution says how an array is distributed over processes. For each dimension it
+// has the size, the distribution with its argument, and the number of processes.
 type ArrayDistribution struct {
 	Sizes    []int64
 	Distribs []Distribution
 	Args     []int64 // block size, or DefaultArg
 	Procs    []int64 // their product is the number of processes
-	Order    Order   // of the array; the processes are in C order
+	Order    Order   // order of the array; the processes are in C order
 }
 
-// NewDarray is the part of a distributed array that process rank of size has;
-// its extent is that of the array. MPI 4.1 section 5.1.4.
+// NewDarray returns the type of the part of a distributed array on process rank of size. Its
+// extent is that of the array. MPI 4.1 section 5.1.4.
 func NewDarray(size, rank int64, g ArrayDistribution, old *Type) (*Type, error) {
 	if err := g.check(size, rank); err != nil {
 		return nil, err
@@ -118,14 +119,14 @@ func NewDarray(size, rank int64, g ArrayDistribution, old *Type) (*Type, error) 
 		ints = append(ints, int64(d))
 	}
 	ints = append(slices.Concat(ints, g.Args, g.Procs), int64(g.Order))
-	place := make([]int64, len(g.Procs)) // of the process in the grid
+	place := make([]int64, len(g.Procs)) // coordinates of the process in the grid
 	for i, left := len(place)-1, rank; i >= 0; i-- {
 		place[i], left = left%g.Procs[i], left/g.Procs[i]
 	}
 	a := array{item: one(old), width: old.Extent()}
 	for _, d := range fastestFirst(g.Order, len(g.Sizes)) {
 		n, block := g.Sizes[d], g.blockSize(d)
-		// Blocks beyond the array need no numbers that do not fit.
+		// A block that is cut to the array keeps the numbers below small enough.
 		block = min(block, n)
 		step := a.mul(block, g.Procs[d])
 		start := a.mul(block, place[d])
@@ -145,7 +146,7 @@ func NewDarray(size, rank int64, g ArrayDistribution, old *Type) (*Type, error) 
 	return a.finish(a.whole(), Contents{Darray, ints, []*Type{old}}, nil)
 }
 
-// blockSize is the block size of a dimension.
+// blockSize returns the block size of a dimension.
 func (g *ArrayDistribution) blockSize(d int) int64 {
 	n, procs, arg := g.Sizes[d], g.Procs[d], g.Args[d]
 	switch {
@@ -167,33 +168,33 @@ func (g *ArrayDistribution) check(size, rank int64) error {
 	case err != nil:
 		return err
 	case n == 0:
-		return &ArgError{"dimensions", -1, 0, "is less than 1"}
+		return badArg("dimensions", 0, "is less than 1")
 	case size < 1:
-		return &ArgError{"size", -1, size, "is less than 1"}
+		return badArg("size", size, "is less than 1")
 	case rank < 0 || rank >= size:
-		return &ArgError{"rank", -1, rank, "is not a process of the array"}
+		return badArg("rank", rank, "is not a process of the array")
 	}
 	var c calc
 	all := int64(1)
 	for i, procs := range g.Procs {
 		switch {
 		case g.Sizes[i] < 1:
-			return &ArgError{"sizes", i, g.Sizes[i], "is less than 1"}
+			return badElem("sizes", i, g.Sizes[i], "is less than 1")
 		case procs < 1:
-			return &ArgError{"processes", i, procs, "is less than 1"}
+			return badElem("processes", i, procs, "is less than 1")
 		case g.Distribs[i] < DistributeBlock || g.Distribs[i] > DistributeNone:
-			return &ArgError{"distributions", i, int64(g.Distribs[i]), "is none"}
+			return badElem("distributions", i, int64(g.Distribs[i]), "is not a distribution")
 		case g.Distribs[i] == DistributeNone && procs != 1:
-			return &ArgError{"processes", i, procs, "is not 1, and the dimension is not distributed"}
+			return badElem("processes", i, procs, "is not 1, and the dimension is not distributed")
 		case g.Args[i] < 1 && g.Args[i] != DefaultArg:
-			return &ArgError{"arguments", i, g.Args[i], "is no block size"}
+			return badElem("arguments", i, g.Args[i], "is not a block size")
 		case g.Distribs[i] == DistributeBlock && g.blockSize(i) < (g.Sizes[i]-1)/procs+1:
-			return &ArgError{"arguments", i, g.Args[i], "times the processes is less than the size"}
+			return badElem("arguments", i, g.Args[i], "times the processes is less than the size")
 		}
 		all = c.mul(all, procs)
 	}
 	if c.over || all != size {
-		return &ArgError{"product of processes", -1, all, "is not the size"}
+		return badArg("product of processes", all, "is not the size")
 	}
 	return nil
 }

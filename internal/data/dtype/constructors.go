@@ -28,15 +28,15 @@ const (
 	Resized       Combiner = "resized"
 )
 
-// Contents is the call that made a type: its numbers in the order of the
-// arguments, lists without their lengths.
+// Contents is the constructor call that made a type. Ints are its numbers in the order of the
+// arguments; lists come without their lengths.
 type Contents struct {
 	Combiner Combiner
 	Ints     []int64
 	Types    []*Type
 }
 
-// Contents returns how t was made. The lists must not be changed.
+// Contents returns the call that made t. The caller must not change the lists.
 func (t *Type) Contents() Contents {
 	if t.derived == nil {
 		return Contents{Combiner: Named}
@@ -44,15 +44,15 @@ func (t *Type) Contents() Contents {
 	return t.derived.contents
 }
 
-// ArgError is a bad argument of a constructor.
+// ArgError is the error for a bad argument of a constructor.
 type ArgError struct {
 	Arg   string // "count"
-	Index int    // in an argument that is a list; -1 if it is none
+	Index int    // position in a list; -1 if the argument is not a list
 	Got   int64
 	Why   string // "is negative"
 }
 
-// Error gives the argument with its number.
+// Error names the argument, its number and the reason.
 func (e *ArgError) Error() string {
 	if e.Index >= 0 {
 		return fmt.Sprintf("%s[%d] = %d %s", e.Arg, e.Index, e.Got, e.Why)
@@ -60,12 +60,22 @@ func (e *ArgError) Error() string {
 	return fmt.Sprintf("%s = %d %s", e.Arg, e.Got, e.Why)
 }
 
-// ErrOverflow says that a size, extent or displacement does not fit in 64 bits.
+// badArg returns the error for an argument that is not a list.
+func badArg(arg string, got int64, why string) error {
+	return &ArgError{Arg: arg, Index: -1, Got: got, Why: why}
+}
+
+// badElem returns the error for element i of a list.
+func badElem(arg string, i int, got int64, why string) error {
+	return &ArgError{Arg: arg, Index: i, Got: got, Why: why}
+}
+
+// ErrOverflow says that a size, an extent or a displacement does not fit in 64 bits.
 var ErrOverflow = errors.New("a size or displacement does not fit in 64 bits")
 
 func notNegative(arg string, v int64) error {
 	if v < 0 {
-		return &ArgError{arg, -1, v, "is negative"}
+		return badArg(arg, v, "is negative")
 	}
 	return nil
 }
@@ -73,16 +83,16 @@ func notNegative(arg string, v int64) error {
 func noneNegative(arg string, vs []int64) error {
 	for i, v := range vs {
 		if v < 0 {
-			return &ArgError{arg, i, v, "is negative"}
+			return badElem(arg, i, v, "is negative")
 		}
 	}
 	return nil
 }
 
-// sameLength checks that a list has as many entries as the one before.
+// sameLength checks that a list has as many elements as the list before it.
 func sameLength(arg string, got, want int) error {
 	if got != want {
-		return &ArgError{"length of " + arg, -1, int64(got), fmt.Sprintf("is not %d", want)}
+		return badArg("length of "+arg, int64(got), fmt.Sprintf("is not %d", want))
 	}
 	return nil
 }
@@ -97,13 +107,13 @@ func first(errs ...error) error {
 	return nil
 }
 
-// NewDup is old again. MPI 4.1 section 5.1.10.
+// NewDup returns a copy of old. MPI 4.1 section 5.1.10.
 func NewDup(old *Type) (*Type, error) {
 	var c calc
 	return c.finish(one(old), Contents{Dup, nil, []*Type{old}}, nil)
 }
 
-// NewContiguous is count elements of old, one extent apart. MPI 4.1 section
+// NewContiguous returns the type of count elements of old, one extent apart. MPI 4.1 section
 // 5.1.2.
 func NewContiguous(count int64, old *Type) (*Type, error) {
 	var c calc
@@ -111,8 +121,8 @@ func NewContiguous(count int64, old *Type) (*Type, error) {
 		notNegative("count", count))
 }
 
-// NewVector is count blocks of blocklen elements, stride elements apart.
-// MPI 4.1 section 5.1.2.
+// NewVector returns the type of count blocks of blocklen elements, stride elements apart. MPI
+// 4.1 section 5.1.2.
 func NewVector(count, blocklen, stride int64, old *Type) (*Type, error) {
 	return newVector(Vector, count, blocklen, stride, old.Extent(), old)
 }
@@ -129,8 +139,8 @@ func newVector(by Combiner, count, blocklen, stride, unit int64, old *Type) (*Ty
 		first(notNegative("count", count), notNegative("block length", blocklen)))
 }
 
-// NewIndexed is blocks of lengths and displacements in elements. MPI 4.1
-// section 5.1.2.
+// NewIndexed returns the type of blocks with these lengths and displacements, in elements. MPI
+// 4.1 section 5.1.2.
 func NewIndexed(lens, displs []int64, old *Type) (*Type, error) {
 	return newIndexed(Indexed, lens, displs, old.Extent(), old)
 }
@@ -157,8 +167,8 @@ func newIndexed(by Combiner, lens, displs []int64, unit int64, old *Type) (*Type
 	return c.finish(c.joined(its), Contents{by, slices.Concat(lens, displs), []*Type{old}}, nil)
 }
 
-// NewIndexedBlock is blocks of one length at displacements in elements.
-// MPI 4.1 section 5.1.2.
+// NewIndexedBlock returns the type of blocks of one length at displacements in elements. MPI
+// 4.1 section 5.1.2.
 func NewIndexedBlock(blocklen int64, displs []int64, old *Type) (*Type, error) {
 	return newIndexedBlock(IndexedBlock, blocklen, displs, old.Extent(), old)
 }
@@ -179,9 +189,8 @@ func newIndexedBlock(by Combiner, blocklen int64, displs []int64, unit int64, ol
 	return c.finish(c.joined(its), Contents{by, ints, []*Type{old}}, notNegative("block length", blocklen))
 }
 
-// NewStruct is blocks of lengths, displacements in bytes, and types. Its
-// extent is rounded up to what its basic types must be aligned to. MPI 4.1
-// section 5.1.2.
+// NewStruct returns the type of blocks with these lengths, displacements in bytes, and types.
+// Its extent is rounded up to the alignment of its basic types. MPI 4.1 section 5.1.2.
 func NewStruct(lens, displs []int64, olds []*Type) (*Type, error) {
 	err := first(sameLength("displacements", len(displs), len(lens)), sameLength("types", len(olds), len(lens)),
 		noneNegative("block lengths", lens))
@@ -201,8 +210,7 @@ func NewStruct(lens, displs []int64, olds []*Type) (*Type, error) {
 	return c.finish(it, made, nil)
 }
 
-// NewResized is old with another lower bound and extent in bytes. MPI 4.1
-// section 5.1.7.
+// NewResized returns old with another lower bound and extent, in bytes. MPI 4.1 section 5.1.7.
 func NewResized(old *Type, lb, extent int64) (*Type, error) {
 	var c calc
 	it := one(old)
@@ -210,7 +218,7 @@ func NewResized(old *Type, lb, extent int64) (*Type, error) {
 	return c.finish(it, Contents{Resized, []int64{lb, extent}, []*Type{old}}, nil)
 }
 
-// finish makes the type of an item, unless there is a bad argument.
+// finish makes the type of an item, or returns the error of a bad argument.
 func (c *calc) finish(it item, made Contents, bad error) (*Type, error) {
 	for i, old := range made.Types {
 		if bad == nil && old.Err != nil {
@@ -248,7 +256,7 @@ func (m Contents) name() string {
 	return string(m.Combiner) + " of " + m.Types[0].Name
 }
 
-// used is the types of which there are bytes.
+// used returns the types that contribute bytes.
 func (m Contents) used() []*Type {
 	if m.Combiner != Struct {
 		return m.Types
@@ -262,8 +270,8 @@ func (m Contents) used() []*Type {
 	return used
 }
 
-// sum is what a type of size bytes, which is not 0, has of something of which
-// each of its parts has of.
+// sum returns the sum of a quantity over the parts of a type of size bytes; size is not 0. of
+// returns the quantity of one element of a part.
 func (m Contents) sum(size int64, of func(*Type) int64) (n int64) {
 	if m.Combiner != Struct {
 		return size / m.Types[0].Size * of(m.Types[0])
@@ -274,7 +282,7 @@ func (m Contents) sum(size int64, of func(*Type) int64) (n int64) {
 	return n
 }
 
-// commonBase is the base of all types, nil if they have several.
+// commonBase returns the base of all types, or nil if their bases differ.
 func commonBase(olds []*Type) *Type {
 	if len(olds) == 0 {
 		return nil

@@ -2,11 +2,11 @@
 
 package kernel
 
-// unsafe: the signature of kernels.
+// unsafe: kernels take addresses.
 
 import "unsafe"
 
-// pair is an element of MinLoc and MaxLoc: 16 bytes for every T.
+// valueIndex is an element of MinLoc and MaxLoc: 16 bytes for every T.
 type valueIndex[T integer | float] struct {
 	value T
 	index int64
@@ -42,8 +42,8 @@ func maxLoc[T integer | float](dst, a, b unsafe.Pointer, n int64) {
 	}
 }
 
-// tie is for equal values and for NaNs, which win over all else and tie among
-// themselves: the lowest index of those that win.
+// tie decides between equal values, and about NaNs. A NaN wins over any other value. Among
+// the winners the lowest index wins.
 func tie[T integer | float](p, q valueIndex[T], value T) valueIndex[T] {
 	if value != value {
 		value = nan[T]()
