@@ -16,34 +16,33 @@ import (
 	"gompi/transport"
 )
 
-// DevicePlan says how awkward devices are. Probabilities are 0 to 1.
+// DevicePlan says which faults devices have. Probabilities are 0 to 1.
 type DevicePlan struct {
 	Seed uint64
-	// Latest is the longest time that a step of an operation takes; 0 means 100
-	// microseconds.
+	// Latest is the longest time of a step of an operation; 0 means 100 microseconds.
 	Latest time.Duration
-	// Full is the probability that an operation is refused while others are under
-	// way, Fail that one fails, after a part of it was made.
+	// Full is the probability that an operation is refused while others are under way. Fail is
+	// the probability that an operation fails after a part of it was done.
 	Full, Fail float64
 }
 
-// Devices are the devices of all processes of a job that are goroutines of one
-// program: they carry out what is posted later, each operation for itself, in any
-// order, and tell of it when they like.
+// Devices simulates the devices of all processes of a job that are goroutines of one program. The
+// devices carry out posted operations later, each one separately and in any order, and report them
+// at random times.
 type Devices struct {
 	plan DevicePlan
 
-	mu       sync.Mutex // held while memory is touched
+	mu       sync.Mutex // guards the fields below; also held while memory is accessed
 	rnd      *rand.Rand
 	devices  map[wire.ProcID]*device
-	timers   map[*posting]bool // those with a timer
+	timers   map[*posting]bool // operations with a timer
 	counters DeviceCounters
 }
 
-// DeviceTally counts what devices have done.
+// DeviceCounters counts what devices have done.
 type DeviceCounters struct{ Puts, Gets, Failed, Withdrawn, Full, Rings atomic.Int64 }
 
-// NewDevices makes devices for the processes of one job.
+// NewDevices returns devices for the processes of one job.
 func NewDevices(p DevicePlan) *Devices {
 	if p.Latest == 0 {
 		p.Latest = 100 * time.Microsecond
@@ -51,11 +50,11 @@ func NewDevices(p DevicePlan) *Devices {
 	return &Devices{plan: p, rnd: rand.New(rand.NewPCG(p.Seed, 0x646576)), devices: map[wire.ProcID]*device{}, timers: map[*posting]bool{}}
 }
 
-// Tally is what they have done.
+// Counters returns the counters of all devices.
 func (x *Devices) Counters() *DeviceCounters { return &x.counters }
 
-// Over gives a process a device beside its transport, which carries messages and
-// has none of its other capabilities: no memory is reached in another way.
+// Wrap adds a device to the transport of a process. The transport carries the messages. Its other
+// capabilities are hidden, so that the device is the only way to the memory of other processes.
 func (x *Devices) Wrap(below transport.Transport, self wire.ProcID, wake func()) transport.Transport {
 	d := &device{Transport: below, x: x, self: self, wake: wake, exposed: map[uint64][]byte{}}
 	x.mu.Lock()
@@ -64,7 +63,7 @@ func (x *Devices) Wrap(below transport.Transport, self wire.ProcID, wake func())
 	return d
 }
 
-// Hurry has them do at once what they have put off, and be quick from now on.
+// Hurry makes the devices do all delayed steps at once, and delay no step from now on.
 func (x *Devices) Hurry() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -76,7 +75,7 @@ func (x *Devices) Hurry() {
 	}
 }
 
-// device is that of one process. Guarded by Devices.mu.
+// device is the device of one process. Devices.mu guards it.
 type device struct {
 	transport.Transport
 	x    *Devices
@@ -90,16 +89,16 @@ type device struct {
 	events  []deviceEvent
 }
 
+// deviceEvent is an event for the poster of an operation.
 type deviceEvent struct {
 	transport.Event
 	poster *poster
 }
 
-// keyBytes is the length of a key: it says nothing to others, and is not what
-// anybody would guess.
+// keyBytes is the length of a key. Its contents are opaque, and other code cannot guess the length.
 const keyBytes = 11
 
-var errNoKey = errors.New("faulty: this is no key")
+var errNoKey = errors.New("faulty: not a key")
 
 // Expose implements transport.RemoteMemory.
 func (d *device) Expose(buf, key []byte) (int, error) {
@@ -112,6 +111,7 @@ func (d *device) Expose(buf, key []byte) (int, error) {
 	return keyBytes, nil
 }
 
+// keyOf returns the number in a key.
 func keyOf(key []byte) (uint64, error) {
 	if len(key) != keyBytes || key[0] != 0xDE || key[9] != 0xAD {
 		return 0, errNoKey
@@ -186,30 +186,30 @@ func (d *device) Close() error {
 	return d.Transport.Close()
 }
 
-// poster is a transport.Poster.
+// poster implements transport.Poster.
 type poster struct {
 	d      *device
 	to     wire.ProcID
 	closed bool
 	open   map[transport.Token]*posting
-	held   []*posting // that wait for Ring
+	held   []*posting // operations that wait for Ring
 }
 
-// posting is an operation. mem is nil if it must not be touched.
+// posting is an operation. mem is nil if the memory must not be touched any more.
 type posting struct {
 	p    *poster
 	tok  transport.Token
 	get  bool
 	mem  []byte
-	data []byte // of a put: a copy, once it has been made
+	data []byte // of a put: the copy of mem, once it has been made
 	n    int
 	key  uint64
 	off  int64
 
-	timer *time.Timer // of its next step
+	timer *time.Timer // of the next step
 }
 
-// heldMost is how many operations a poster keeps back at most.
+// maxHeldPosts bounds the operations that a poster keeps back.
 const maxHeldPosts = 3
 
 // Put implements transport.Poster.
@@ -222,6 +222,7 @@ func (p *poster) Get(dst, key []byte, off int64, tok transport.Token) transport.
 	return p.post(&posting{p: p, tok: tok, mem: dst, n: len(dst), off: off, get: true}, key)
 }
 
+// post accepts or refuses an operation.
 func (p *poster) post(o *posting, key []byte) (st transport.Status) {
 	x := p.d.x
 	x.mu.Lock()
@@ -260,6 +261,7 @@ func (p *poster) Ring() {
 	p.begin()
 }
 
+// begin starts the operations that were kept back.
 func (p *poster) begin() {
 	for _, o := range p.held {
 		o.schedule()
@@ -267,17 +269,18 @@ func (p *poster) begin() {
 	p.held = p.held[:0]
 }
 
-// later has the next step of an operation done some time.
+// schedule schedules the next step of an operation.
 func (o *posting) schedule() {
 	o.p.d.x.timers[o] = true
 	o.timer = time.AfterFunc(o.p.d.x.rndTime(), o.step)
 }
 
+// rndTime returns a random delay.
 func (x *Devices) rndTime() time.Duration {
 	return time.Duration(x.rnd.Int64N(int64(x.plan.Latest) + 1))
 }
 
-// step does one.
+// step does one step of an operation.
 func (o *posting) step() {
 	x := o.p.d.x
 	x.mu.Lock()
@@ -298,7 +301,7 @@ func (o *posting) step() {
 	o.p.emit(transport.Event{Kind: transport.EvRemote, Token: o.tok, Err: o.move()})
 }
 
-// move moves the bytes.
+// move copies the data.
 func (o *posting) move() error {
 	x := o.p.d.x
 	here := o.data
@@ -334,7 +337,7 @@ func (o *posting) move() error {
 	return err
 }
 
-// tell has Poll return an event.
+// emit adds an event for Poll.
 func (p *poster) emit(ev transport.Event) {
 	p.d.events = append(p.d.events, deviceEvent{ev, p})
 	if p.d.armed {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faulty wraps a transport and makes it awkward in every way that the
-// contract allows: events held back for some Polls and so reordered between
-// peers, Full for no reason, few events a Poll, peers that die, shared memory
-// that is not to be had, accesses to the memory of others that fail half-way. All
-// of it follows from a seed and from the calls made, so a failing test can be
-// repeated as far as the transport below repeats itself.
+// Package faulty wraps a transport and injects faults that the contract allows. New wraps a
+// transport by a Plan. Events are held back for some Polls, and so reordered between peers. Send
+// answers Full without a reason. A Poll returns few events. Peers die. Shared memory is refused.
+// Accesses to the memory of other processes fail half-way. A seed and the calls determine all
+// faults, so a failing test can be repeated as far as the transport below repeats itself. Devices
+// simulates network adapters for transport.RemoteMemory.
 //
-// The wrapper has the optional capabilities of the transport below: its fast boxes
-// hold messages back, places in the peer's memory are refused as sends are. What
-// processes write into memory that they share passes no transport, and is left
-// alone.
+// The wrapper has the optional capabilities of the transport below. Its fast boxes hold messages
+// back, and Reserve refuses as Send does. Data that processes write into shared memory passes no
+// transport, so the wrapper does not change it.
 //
-// The engine's tests run over it, and it passes transporttest itself. The
-// order of events of one slot is kept. One sentence of the contract it
-// stretches: Poll may return less than len(ev) although it holds more; but
-// then Arm says so.
+// The engine's tests run over the wrapper, and it passes transporttest itself. The order of events
+// of one slot is kept. The wrapper deviates from one sentence of the contract: Poll may return less
+// than len(ev) although it holds more events. Arm then fails.
 package faulty

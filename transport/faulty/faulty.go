@@ -11,49 +11,48 @@ import (
 	"gompi/transport"
 )
 
-// Plan says what goes wrong and how often. The zero value changes nothing.
-// Probabilities are 0 (never) to 1 (always).
+// Plan says what goes wrong and how often. The zero value changes nothing. Probabilities are 0
+// (never) to 1 (always).
 type Plan struct {
-	// Seed makes the decisions; wrappers of one job want different ones.
+	// Seed seeds the random decisions. The wrappers of one job need different seeds.
 	Seed uint64
-	// Delay is the probability that an event is held back, and with it all
-	// later ones of its slot.
+	// Delay is the probability that an event is held back, with all later ones of its slot.
 	Delay float64
-	// DelayPolls is the longest time that an event is held back, in Polls of
-	// this transport; 0 means 8.
+	// DelayPolls is the longest time that an event is held back, in Polls of this transport; 0
+	// means 8.
 	DelayPolls int
-	// Full is the probability that Send refuses for no reason; below 1, as
-	// else nothing is ever sent.
+	// Full is the probability that Send refuses a message without a reason. It must be below 1,
+	// because otherwise no message is ever sent.
 	Full float64
-	// Wake makes the owner poll, such as the Wake of the transport's Env: a
-	// refusal of ours ends at a later Poll, which an owner that sleeps does
-	// not make. If nil, Send refuses nothing between Arm and Disarm.
+	// Wake makes the owner poll, such as the Wake of the transport's Env. The wrapper calls it
+	// when it has refused a message of an owner that may sleep. If it is nil, Send refuses
+	// nothing between Arm and Disarm.
 	Wake func()
-	// Down is the probability that a received message is the last from its
-	// peer: the peer is failed (transport.Transport.Fail) behind it.
+	// Down is the probability that a received message is the last one of its peer: the wrapper
+	// then calls transport.Transport.Fail for the peer.
 	Down float64
-	// MaxEvents bounds the events that one Poll returns; each Poll returns a
-	// random number up to it. 0 means no bound.
+	// MaxEvents bounds the events of one Poll. Each Poll returns a random number up to it. 0 means
+	// no bound.
 	MaxEvents int
-	// Refuse is the probability that Share, Join and Reach fail, as where
-	// memory or rights are short, and that memory reached may only be read.
+	// Refuse is the probability that Share, Join and Reach fail, as if memory or rights were
+	// missing. It is also the probability that memory of other processes is read-only.
 	Refuse float64
-	// Break is the probability that an access to the memory of another process
-	// fails, after a part of it was made. Delay holds accesses up, too.
+	// Break is the probability that an access to the memory of another process fails after a part
+	// of it was done. Delay applies to such accesses, too.
 	Break float64
-	// Tally counts, if it is not nil. Wrappers may share one.
+	// Counters, if not nil, counts what happens. Several wrappers may share it.
 	Counters *Counters
 }
 
-// Tally counts what an owner has used of the optional capabilities, and what
-// was made to fail there. A message that a FastBox held back counts each time.
+// Counters counts the uses of optional capabilities, and the injected failures. If a FastBox holds
+// a message back several times, each time counts.
 type Counters struct {
 	Taken, Reserved, Shared, Joined, Reached, Read, Written atomic.Int64
 
 	HeldBack, Full, Refused, Broken atomic.Int64
 }
 
-// validate fills in defaults.
+// validate checks the plan and sets defaults.
 func (p *Plan) validate() error {
 	for _, v := range []struct {
 		name string
@@ -67,11 +66,11 @@ func (p *Plan) validate() error {
 		{"Break", p.Break, p.Break >= 0 && p.Break <= 1},
 	} {
 		if !v.ok {
-			return fmt.Errorf("faulty: %s is %v, which is no probability that can be used", v.name, v.is)
+			return fmt.Errorf("faulty: %s is %v, which is not an allowed probability", v.name, v.is)
 		}
 	}
 	if p.DelayPolls < 0 || p.MaxEvents < 0 {
-		return fmt.Errorf("faulty: DelayPolls %d, MaxEvents %d: want none below 0", p.DelayPolls, p.MaxEvents)
+		return fmt.Errorf("faulty: DelayPolls %d, MaxEvents %d: they must not be negative", p.DelayPolls, p.MaxEvents)
 	}
 	if p.DelayPolls == 0 {
 		p.DelayPolls = 8
@@ -82,56 +81,56 @@ func (p *Plan) validate() error {
 	return nil
 }
 
-// heldMax is how many events may be held before the transport below is left
-// alone, so that its own flow control is felt.
+// maxHeld bounds the number of events that are held. At this bound the wrapper stops polling the
+// transport below, so that the flow control of that transport takes effect.
 const maxHeld = 256
 
-// wrapper is the part of it that every transport has, with the same rules about
-// who may call what. Poll, FastBox and Reserve decide by rnd; what any goroutine may
-// call, by dice.
+// wrapper is the part that every wrapped transport has. It has the same rules for its callers as a
+// transport.Transport. Poll, FastBox and Reserve decide by rnd; methods for any goroutine decide by
+// dice.
 type wrapper struct {
-	transport.Transport // below
+	transport.Transport // the transport below
 
 	plan  Plan
 	rnd   *rand.Rand
-	turn  uint64 // counts Polls
+	turn  uint64 // number of Polls
 	below []transport.Event
-	slots []*slot // by slot; nil: nothing known
-	held  int     // events of all slots
-	first int     // the one that the next Poll starts with
-	armed bool    // the owner sleeps
+	slots []*slot // by slot; nil if it has no record
+	held  int     // events held, of all slots
+	first int     // slot with which the next Poll starts
+	armed bool    // between Arm and Disarm
 	dice  dice
 
-	// used are the payload buffers of the last Poll; free are unused ones.
+	// used are the payload buffers of the last Poll. free are unused buffers.
 	used, free [][]byte
 }
 
-// slot is what is held back of one slot of the transport below.
+// slot is the record of one slot of the transport below.
 type slot struct {
-	queue []heldEvent // queue[head:] waits, in order
+	queue []heldEvent // queue[head:] are held, in order
 	head  int
-	// full: Send has answered Full, and EvWritable has not followed.
+	// full says that Send has answered Full, and EvWritable has not followed.
 	full bool
-	// fullBelow: of these, the transport below has answered one, and will
-	// say EvWritable.
+	// fullBelow says that the transport below has answered Full, too, and will report
+	// EvWritable.
 	fullBelow bool
-	// writable is the Poll that ends a refusal of ours; 0 if there is none.
+	// writable is the number of the Poll that ends a refusal of the wrapper; 0 if there is none.
 	writable uint64
-	// connected: by the engine, which then wants no EvUp.
+	// connected says that the engine has connected, so it gets no EvUp.
 	connected bool
-	failed    bool // by us
+	failed    bool // by the wrapper
 	down      bool // EvDown has been returned
 	stream    *stream
 }
 
-// heldEvent is an event that waits for Poll number due. Its payload is ours.
+// heldEvent is an event that is held until Poll number due. The wrapper owns its payload.
 type heldEvent struct {
 	transport.Event
 	due uint64
 }
 
-// New wraps below, which then belongs to the wrapper. The wrapper has the
-// optional capabilities of below, to which the plan applies as well.
+// New wraps below, which then belongs to the wrapper. The wrapper has the optional capabilities of
+// below, and the plan applies to them, too.
 func New(below transport.Transport, p Plan) (transport.Transport, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
@@ -145,10 +144,10 @@ func New(below transport.Transport, p Plan) (transport.Transport, error) {
 	}).withCapabilities(), nil
 }
 
-// chance decides with a probability.
+// chance returns true with probability p.
 func (t *wrapper) chance(p float64) bool { return p > 0 && t.rnd.Float64() < p }
 
-// slot returns the record of a slot, made if there is none.
+// slot returns the record of a slot, which it makes if there is none.
 func (t *wrapper) slot(s transport.Slot) *slot {
 	for int(s) >= len(t.slots) {
 		t.slots = append(t.slots, nil)
@@ -177,7 +176,7 @@ func (t *wrapper) Send(s transport.Slot, h *wire.Header, p []byte, tok transport
 	return l.noteStatus(t.Transport.Send(s, h, p, tok))
 }
 
-// refuses decides whether a message is refused for no reason.
+// refuses decides whether to refuse a message without a reason.
 func (t *wrapper) refuses(l *slot) bool {
 	if l.down || t.armed && t.plan.Wake == nil || !t.chance(t.plan.Full) {
 		return false
@@ -193,7 +192,7 @@ func (t *wrapper) refuses(l *slot) bool {
 	return true
 }
 
-// told notes the answer of the transport below.
+// noteStatus records the answer of the transport below.
 func (l *slot) noteStatus(st transport.Status) transport.Status {
 	if st == transport.Full {
 		l.full, l.fullBelow = true, true
@@ -201,7 +200,7 @@ func (l *slot) noteStatus(st transport.Status) transport.Status {
 	return st
 }
 
-// later is the number of a Poll to come.
+// laterPoll returns the number of a random later Poll.
 func (t *wrapper) laterPoll() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
 
 // Poll implements transport.Transport.
@@ -230,13 +229,13 @@ func (t *wrapper) Poll(ev []transport.Event) int {
 	return n
 }
 
-// hold puts an event of the transport below into its slot.
+// hold adds an event of the transport below to the queue of its slot.
 func (t *wrapper) hold(e *transport.Event) {
 	l := t.slot(e.Slot)
 	if e.Kind == transport.EvWritable {
 		l.fullBelow = false
 		if !l.full || l.writable != 0 {
-			return // ours will follow
+			return // the wrapper will report EvWritable itself
 		}
 	}
 	due := t.turn
@@ -257,7 +256,7 @@ func (t *wrapper) hold(e *transport.Event) {
 	t.held++
 }
 
-// mayFail decides whether a message that has arrived is the last of its peer.
+// mayFail decides whether a message that has arrived is the last one of its peer.
 func (t *wrapper) mayFail(s transport.Slot, l *slot) {
 	if !l.failed && t.chance(t.plan.Down) {
 		l.failed = true
@@ -309,7 +308,7 @@ func (t *wrapper) pollSlot(s transport.Slot, l *slot, ev []transport.Event) int 
 	return n
 }
 
-// pop forgets the first event.
+// pop removes the first event.
 func (l *slot) pop() {
 	l.queue[l.head] = heldEvent{}
 	l.head++
@@ -318,7 +317,7 @@ func (l *slot) pop() {
 	}
 }
 
-// Arm implements transport.Transport: held events must be polled for.
+// Arm implements transport.Transport. It fails while events are held, because these need a Poll.
 func (t *wrapper) Arm() bool {
 	if t.held > 0 || len(t.used) > 0 {
 		return false

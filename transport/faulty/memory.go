@@ -13,13 +13,13 @@ import (
 	"gompi/transport"
 )
 
-// dice decide for any goroutine.
+// dice is a source of random decisions for any goroutine.
 type dice struct {
 	mu  sync.Mutex
 	rnd *rand.Rand
 }
 
-// chance decides with a probability.
+// chance returns true with probability p.
 func (d *dice) chance(p float64) bool {
 	if p <= 0 {
 		return false
@@ -29,17 +29,17 @@ func (d *dice) chance(p float64) bool {
 	return d.rnd.Float64() < p
 }
 
-// below is a number from 0 to n-1.
+// below returns a random number from 0 to n-1.
 func (d *dice) below(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.rnd.IntN(n)
 }
 
-// errInjected is what an access fails with by plan.
-var errInjected = errors.New("faulty: made to fail")
+// errInjected is the error of an access that the plan makes fail.
+var errInjected = errors.New("faulty: injected failure")
 
-// errRefused is the answer to what the plan does not let have.
+// errRefused returns an error with the probability that the plan has for refusals, or nil.
 func (t *wrapper) errRefused(what string) error {
 	if !t.dice.chance(t.plan.Refuse) {
 		return nil
@@ -48,7 +48,7 @@ func (t *wrapper) errRefused(what string) error {
 	return fmt.Errorf("%w: %s", transport.ErrUnavailable, what)
 }
 
-// sharer is the transport.Sharer below.
+// sharer wraps the transport.Sharer below.
 type sharer struct {
 	below transport.Sharer
 	t     *wrapper
@@ -68,8 +68,8 @@ func (s sharer) Share(n int) (mem []byte, place uint64, err error) {
 // Unshare implements transport.Sharer.
 func (s sharer) Unshare(mem []byte, place uint64) { s.below.Unshare(mem, place) }
 
-// Join implements transport.Sharer. The contact's descriptors go down in every
-// case: what was joined and is refused is left again.
+// Join implements transport.Sharer. The contact's descriptors always go to the transport below:
+// memory that is then refused is left again.
 func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error) {
 	if mem, err = s.below.Join(c, place, n); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error
 	return mem, nil
 }
 
-// Common implements transport.Sharer.
+// Attach implements transport.Sharer.
 func (s sharer) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []byte, err error) {
 	if mem, err = s.below.Attach(k, n, x); err != nil {
 		return nil, err
@@ -95,10 +95,10 @@ func (s sharer) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []b
 	return mem, nil
 }
 
-// Handed implements transport.Sharer.
+// Preallocated implements transport.Sharer.
 func (s sharer) Preallocated() bool { return s.below.Preallocated() }
 
-// Held implements transport.Sharer.
+// HeldArenas implements transport.Sharer.
 func (s sharer) HeldArenas() uint64 { return s.below.HeldArenas() }
 
 // Populate implements transport.Sharer.
@@ -126,7 +126,7 @@ func (s sharer) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error)
 // Leave implements transport.Sharer.
 func (s sharer) Leave(mem []byte) { s.below.Leave(mem) }
 
-// singleCopy is the transport.SingleCopy below.
+// singleCopy wraps the transport.SingleCopy below.
 type singleCopy struct {
 	below transport.SingleCopy
 	t     *wrapper
@@ -141,8 +141,8 @@ func (x singleCopy) Unregister(key uint64) { x.below.Unregister(key) }
 // Proof implements transport.SingleCopy.
 func (x singleCopy) Proof() (key, value uint64) { return x.below.Proof() }
 
-// Reach implements transport.SingleCopy. Memory that the plan makes fail is not
-// transport.Direct: whoever has it before his eyes asks nobody.
+// Reach implements transport.SingleCopy. If the plan can make accesses fail, the memory is not
+// transport.Direct, because direct accesses would bypass the wrapper.
 func (x singleCopy) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
 	below, err := x.below.Reach(c, key, value)
 	if err == nil {
@@ -159,14 +159,14 @@ func (x singleCopy) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 	return m, nil
 }
 
-// memory is the transport.Memory of another process.
+// memory wraps the transport.Memory of another process.
 type memory struct {
 	transport.Memory
 	t        *wrapper
 	writable bool
 }
 
-// direct is a memory in the same address space.
+// direct is memory in the same address space.
 type direct struct {
 	memory
 	transport.Direct
@@ -175,7 +175,7 @@ type direct struct {
 // Writable implements transport.Memory.
 func (m memory) Writable() bool { return m.writable }
 
-// fails holds an access up, and decides whether it is made to fail.
+// fails delays an access and decides whether it fails.
 func (m memory) fails() bool {
 	d, p := &m.t.dice, &m.t.plan
 	if d.chance(p.Delay) {

@@ -11,42 +11,42 @@ import (
 	"gompi/transport"
 )
 
-// piece is how much one Poll copies, and the longest time that a transfer's
-// lock is held: some 15 us.
+// chunkBytes bounds what one Poll copies, and so the time that it holds the lock of a
+// transfer: some 15 us.
 const chunkBytes = 128 << 10
 
-// The descriptor of an offer:
+// Layout of the descriptor of an offer, little-endian:
 //
 //	0  uint32  descMagic
-//	4  uint64  id: which of the offers to this peer
+//	4  uint64  id of the offer to this peer
 //	12 uint64  bytes
 const (
 	descBytes = 20
 	descMagic = 0x31706e69 // "inp1" little endian
 )
 
-// The states of an offer. Changes are made under its lock; reading needs none.
+// The states of an offer. They change under its lock; reading needs no lock.
 const (
 	stateOffered int32 = iota
 	stateTaken         // a receiver copies
 	stateEnded         // the receiver has finished: bytes and err are final
-	stateDropped       // the sender has given up: nobody may copy
+	stateDropped       // the sender has given up: nobody may copy any more
 )
 
 // offer is one bulk transfer, from Offer until both sides know its end.
 type offer struct {
-	id  uint64 // immutable while in a book
+	id  uint64 // immutable while in an offerTable
 	tok transport.Token
-	at  int // in end.open
+	at  int // index in end.open
 
 	state atomic.Int32
-	mu    sync.Mutex // guards the following, and the bytes of buf
+	mu    sync.Mutex // guards the fields below, and the bytes of buf
 	buf   []byte
 	bytes int64
 	err   error
 }
 
-// book is the offers of one end to its peer, by id.
+// offerTable holds the offers of one end to its peer, by id.
 type offerTable struct {
 	mu     sync.Mutex
 	offers map[uint64]*offer
@@ -95,7 +95,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	return descBytes, nil
 }
 
-// newOffer takes an offer from the free list or makes one.
+// newOffer returns an offer from the free list, or a new one.
 func (t *Transport) newOffer() *offer {
 	if k := len(t.freeOffers); k > 0 {
 		o := t.freeOffers[k-1]
@@ -105,7 +105,7 @@ func (t *Transport) newOffer() *offer {
 	return &offer{}
 }
 
-// take finds the offer that desc names and marks it as taken.
+// take finds the offer of a descriptor and marks it as taken.
 func (b *offerTable) take(desc []byte) (*offer, error) {
 	if len(desc) != descBytes || binary.LittleEndian.Uint32(desc) != descMagic {
 		return nil, transport.ErrProtocol
@@ -153,14 +153,14 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 		o.state.Store(stateDropped)
 	}
 	o.mu.Unlock()
-	if unused { // else the peer has misled the engine, and EvBulk comes
+	if unused { // otherwise the peer has misled the engine, and EvBulk follows
 		t.closeOffer(e, o.at, true)
 	}
 }
 
-// closeOffer forgets e.open[i]. An offer whose receiver is known to be through
-// with it may be used again.
-func (t *Transport) closeOffer(e *end, i int, again bool) {
+// closeOffer removes e.open[i]. reuse says that the receiver no longer uses the offer, so it
+// may go to the free list.
+func (t *Transport) closeOffer(e *end, i int, reuse bool) {
 	o := e.open[i]
 	e.offers.mu.Lock()
 	delete(e.offers.offers, o.id)
@@ -174,15 +174,15 @@ func (t *Transport) closeOffer(e *end, i int, again bool) {
 		e.open[i].at = i
 	}
 	e.open = e.open[:last]
-	if again {
+	if reuse {
 		o.buf, o.bytes, o.err = nil, 0, nil
 		o.state.Store(stateOffered)
 		t.freeOffers = append(t.freeOffers, o)
 	}
 }
 
-// pollOffers reports the offers that the peer has finished, or all of them if
-// the pair is over. It returns the number of events.
+// pollOffers reports the offers that the peer has finished, or all offers if the pair has
+// ended. It returns the number of events.
 func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 	n := 0
 	for !all && n < len(ev) {
@@ -199,7 +199,7 @@ func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 		o := e.open[i]
 		ended := o.state.Load() == stateEnded
 		if !ended {
-			// Waits for a piece that is being copied, at most.
+			// This waits for at most one chunk that is being copied.
 			o.mu.Lock()
 			if ended = o.state.Load() == stateEnded; !ended {
 				o.state.Store(stateDropped)
@@ -216,7 +216,7 @@ func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 	return n
 }
 
-// copyPiece moves the next piece and reports whether the transfer has ended.
+// copyChunk copies the next chunk and reports whether the transfer has ended.
 func (x *transfer) copyChunk() (ended bool) {
 	o := x.o
 	o.mu.Lock()
@@ -235,7 +235,7 @@ func (x *transfer) copyChunk() (ended bool) {
 	return true
 }
 
-// giveUp ends a transfer before its time.
+// giveUp ends a transfer early.
 func (x *transfer) giveUp() {
 	x.err = x.end.why
 	x.o.mu.Lock()
@@ -245,8 +245,8 @@ func (x *transfer) giveUp() {
 	}
 }
 
-// tell gives the sender the result. The caller holds the offer's lock and
-// does not touch the offer afterwards.
+// complete tells the sender the result. The caller holds the offer's lock and must not touch
+// the offer afterwards.
 func (x *transfer) complete() {
 	x.o.bytes, x.o.err = int64(x.done), x.err
 	x.o.state.Store(stateEnded)
@@ -255,8 +255,8 @@ func (x *transfer) complete() {
 	x.end.peer.ring()
 }
 
-// doneList is the offers of one end that its peer has finished: there may be
-// many that it has not. Only that of a pair that is not over is looked at.
+// doneList holds the offers of one end that its peer has finished, so that the end need not
+// search all open ones. It is not used once the pair has ended.
 type doneList struct {
 	mu   sync.Mutex
 	list []*offer
@@ -280,7 +280,7 @@ func (l *doneList) pop() *offer {
 	return o
 }
 
-// pollTransfers copies one piece of one transfer; ev has room for one event.
+// pollTransfers copies one chunk of one transfer. ev has room for one event.
 func (t *Transport) pollTransfers(ev []transport.Event) int {
 	t.nextTransfer++
 	i := t.nextTransfer % len(t.transfers)
@@ -291,8 +291,7 @@ func (t *Transport) pollTransfers(ev []transport.Event) int {
 	return 1
 }
 
-// cutTransfers ends the transfers from a peer that is gone. It returns the
-// number of events.
+// cutTransfers ends the transfers from a peer that is gone. It returns the number of events.
 func (t *Transport) cutTransfers(e *end, ev []transport.Event) int {
 	n := 0
 	for i := len(t.transfers) - 1; i >= 0 && n < len(ev); i-- {
@@ -305,7 +304,7 @@ func (t *Transport) cutTransfers(e *end, ev []transport.Event) int {
 	return n
 }
 
-// closeTransfer removes transfers[i], which has ended, and says so in ev.
+// closeTransfer removes transfers[i], which has ended, and reports that in ev.
 func (t *Transport) closeTransfer(i int, ev *transport.Event) {
 	x := &t.transfers[i]
 	*ev = transport.Event{Kind: transport.EvBulk, Slot: x.end.slot, Token: x.tok, Bytes: int64(x.done), Err: x.err}

@@ -8,7 +8,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// dropDescriptors closes what inproc has no use for.
+// dropDescriptors closes the descriptors of a contact, which inproc does not use.
 func dropDescriptors(c wire.Contact) {
 	if c.SameHost {
 		for _, fd := range []int{c.Segment, c.Bell} {

@@ -6,5 +6,5 @@ package inproc
 
 import "gompi/internal/base/wire"
 
-// dropDescriptors: contacts have none here.
+// dropDescriptors does nothing: contacts have no descriptors here.
 func dropDescriptors(wire.Contact) {}

@@ -9,56 +9,56 @@ import (
 	"gompi/transport"
 )
 
-// noSlot: the owner's engine does not know this end, or has released it.
+// noSlot means that the owner's engine does not know this end, or has released it.
 const noSlot = ^transport.Slot(0)
 
-// end is one process's side of a pair. Fields are the owner's (its engine's
-// lock guards them) unless they say otherwise.
+// end is one process's side of a pair. The engine's lock of the owner guards the fields, unless
+// their comments say otherwise.
 type end struct {
 	owner *Transport // immutable
 	peer  *end       // immutable; its owner is the other process
-	in    *link      // immutable; we receive from it
-	out   *link      // immutable; we send into it
+	in    *link      // immutable; the owner receives from it
+	out   *link      // immutable; the owner sends into it
 
 	slot transport.Slot
-	// fresh: made by the peer, and the engine has not heard of it.
+	// unannounced says that the peer made this end, and the engine does not know it yet.
 	unannounced bool
-	// full: Send has answered Full, and EvWritable has not followed.
+	// full says that Send has answered Full and EvWritable has not followed.
 	full bool
-	// touched: payloads of in are in the events of the last Poll.
+	// touched says that payloads of in are in the events of the last Poll.
 	touched bool
-	// down: EvDown has been returned.
+	// down says that EvDown has been returned.
 	down bool
-	// deaf: we have cut the pair, nothing of the peer is delivered any more.
+	// cut says that the owner has cut the pair: no message of the peer is delivered any more.
 	cut bool
 
-	// book holds the offers to the peer; any goroutine.
+	// offers holds the offers to the peer. Any goroutine may use it.
 	offers offerTable
-	// open holds the same offers for the owner, named finds them.
+	// open holds the same offers for the owner. named finds them by token.
 	open  []*offer
 	named map[transport.Token]*offer
 
-	// Set by any goroutine, before ring.
+	// Any goroutine sets the fields below, before it calls ring.
 	room  atomic.Bool  // the peer has made room in out
 	done  doneList     // offers in open that the peer has finished
-	ended atomic.Int32 // how many those are
+	ended atomic.Int32 // number of offers in done
 	over  atomic.Bool  // the pair has ended
 	why   error        // of EvDown; immutable once over
 
-	// queued: on the owner's ready stack or in its work list.
+	// queued says that the end is on the owner's ready stack or in its work list.
 	queued atomic.Bool
-	// link of the ready stack; who sets queued may write it.
+	// nextReady links the ready stack. The goroutine that sets queued may write it.
 	nextReady *end
 }
 
-// proc is the process at the other end.
+// proc returns the process at the other end.
 func (e *end) proc() wire.ProcID { return e.peer.owner.env.Self }
 
-// ring tells the owner that there is something to see here. What there is
-// must be visible before. Any goroutine.
+// ring tells the owner to look at this end. The caller must have stored the news before. Any
+// goroutine may call it.
 func (e *end) ring() {
 	if e.queued.Load() || e.queued.Swap(true) {
-		// Whoever queued it wakes the owner too.
+		// The goroutine that queued the end also wakes the owner.
 		return
 	}
 	t := e.owner
@@ -74,9 +74,9 @@ func (e *end) ring() {
 	}
 }
 
-// settle takes e out of the work list, unless something has come since
-// pollEnd looked; then it is true, and e stays. Whoever did that found e queued
-// and pushed nothing; whoever comes later pushes.
+// settle removes e from the work list, unless something has happened since pollEnd looked. Then
+// it returns true, and e stays. A goroutine that set the news before found e queued and pushed
+// nothing; a goroutine that sets it later pushes e.
 func (e *end) settle() (stay bool) {
 	e.queued.Store(false)
 	return e.pending() && !e.queued.Swap(true)
@@ -87,8 +87,8 @@ func (e *end) pending() bool {
 	return !e.down && (!e.in.empty() || e.room.Load() || e.ended.Load() > 0 || e.over.Load())
 }
 
-// finish ends the pair, each end with its reason, unless it has ended. The
-// caller holds the hub's lock.
+// finish ends the pair, each end with its own reason, unless it has ended before. The caller
+// holds the hub's lock.
 func (e *end) finish(here, there error) {
 	if e.over.Load() {
 		return

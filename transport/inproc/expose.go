@@ -47,7 +47,7 @@ func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 	return m, nil
 }
 
-// memory is what a process of a hub has exposed.
+// memory is the exposed memory of a process of a hub.
 type memory struct {
 	hub   *Hub
 	owner wire.ProcID
@@ -62,8 +62,8 @@ func (m memory) Bytes(key uint64) []byte {
 	return m.hub.exposed[key]
 }
 
-// part returns n bytes of b, which is exposed behind key. Nothing is where the owner has let
-// go of it, also on its way out when it has been killed.
+// slice returns n bytes of b, which is exposed under key. b is nil if the owner has withdrawn it,
+// also while a killed process winds down.
 func (m memory) slice(b []byte, key uint64, off int64, n int) ([]byte, error) {
 	switch {
 	case b == nil && n > 0 && !m.hub.Has(m.owner):
@@ -71,7 +71,7 @@ func (m memory) slice(b []byte, key uint64, off int64, n int) ([]byte, error) {
 	case b == nil && n > 0:
 		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.owner, transport.ErrHidden)
 	case off < 0 || off > int64(len(b)) || n > len(b)-int(off):
-		return nil, fmt.Errorf("inproc: %d bytes at %d + %d, %d are exposed: %w", n, key, off, len(b), transport.ErrProtocol)
+		return nil, fmt.Errorf("inproc: access to %d bytes at %d + %d of %d exposed ones: %w", n, key, off, len(b), transport.ErrProtocol)
 	}
 	return b[off:][:n], nil
 }

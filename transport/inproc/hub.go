@@ -10,28 +10,33 @@ import (
 	"gompi/transport"
 )
 
-// Hub joins the processes that can reach one another. Its methods are safe
-// from any goroutine.
+// Hub connects the processes that can reach one another. Its methods are safe from any
+// goroutine.
 type Hub struct {
 	mu sync.Mutex // guards the fields below and the ends of every transport in it
 	// procs holds the open processes.
 	procs map[wire.ProcID]*Transport
-	// shared holds the memory of Share that was not taken back, places counts
-	// all there was.
+	// shared holds the memory of Share that is in use. lastKey is the last number that Share or
+	// Register has given out.
 	shared  map[shareKey][]byte
 	lastKey uint64
 	blocks  map[sharedKey]*sharedBlock
-	// exposed holds the memory of Register by key, which places counts too.
+	// exposed holds the memory of Register by key.
 	exposed map[uint64][]byte
 }
 
 // NewHub returns a hub without processes.
 func NewHub() *Hub {
-	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shareKey][]byte), blocks: make(map[sharedKey]*sharedBlock), exposed: make(map[uint64][]byte)}
+	return &Hub{
+		procs:   make(map[wire.ProcID]*Transport),
+		shared:  make(map[shareKey][]byte),
+		blocks:  make(map[sharedKey]*sharedBlock),
+		exposed: make(map[uint64][]byte),
+	}
 }
 
-// Open starts the process env.Self. It needs env.Wake. It fails if a process
-// of this id is open.
+// Open starts the process env.Self. It needs env.Wake. It fails if a process with this id is
+// open.
 func (h *Hub) Open(env transport.Env) (*Transport, error) {
 	if env.Self.IsZero() || env.Wake == nil {
 		return nil, fmt.Errorf("inproc: open %v: the Env needs Self and Wake", env.Self)
@@ -46,11 +51,10 @@ func (h *Hub) Open(env transport.Env) (*Transport, error) {
 	return t, nil
 }
 
-// Kill makes a process dead for all others, as kill -9 would: what it has
-// sent is delivered, then everybody connected to it gets EvDown, and nobody
-// can connect to it. Its own transport may still be called: there every peer
-// goes down, so that the rank's goroutine finds its way out. Killing a process
-// that is not open does nothing.
+// Kill makes a process dead for all others, as kill -9 would. Its messages are delivered; then
+// every process connected to it gets EvDown, and no process can connect to it any more. Its own
+// transport may still be called: there every peer goes down, so that the rank's goroutine ends.
+// Kill does nothing for a process that is not open.
 func (h *Hub) Kill(proc wire.ProcID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +63,7 @@ func (h *Hub) Kill(proc wire.ProcID) {
 	}
 }
 
-// Has reports whether a process is open: not closed, and not killed.
+// Has reports whether a process is open: neither closed nor killed.
 func (h *Hub) Has(proc wire.ProcID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,12 +88,11 @@ func (h *Hub) end(e *end, here, there error) {
 	e.finish(here, there)
 }
 
-// connect returns t's end towards proc, meeting it if needed.
+// connect returns t's end towards proc, and makes the pair if there is none.
 func (h *Hub) connect(t *Transport, proc wire.ProcID) (*end, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// An end that is over keeps its place only as long as the engine holds
-	// its slot.
+	// An end whose pair has ended keeps its place only while the engine holds its slot.
 	if e := t.ends[proc]; e != nil && (e.slot != noSlot || !e.over.Load()) {
 		return e, nil
 	}
@@ -110,7 +113,7 @@ func (h *Hub) connect(t *Transport, proc wire.ProcID) (*end, error) {
 	return e, nil
 }
 
-// forget removes an end that nothing can come from any more.
+// forget removes an end from which no further event can come.
 func (h *Hub) forget(e *end) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// A frame in a ring, at an offset that is a multiple of 8:
+// Layout of a frame in a ring, at an offset that is a multiple of 8:
 //
 //	0   uint64  payload bytes, or wrapMark: the next frame is at offset 0
 //	8   4 words header
@@ -20,45 +20,44 @@ const (
 	frameHead = 8 + wire.HeaderBytes
 	wrapMark  = ^uint64(0)
 
-	// ringMin is what a pair costs that has exchanged one small message.
+	// ringMin is the memory of a pair that has exchanged one small message.
 	ringMin = 1 << 10
-	// ringMax bounds what a link holds of messages nobody has read. It must
-	// hold two of the largest frames, as one may need the room of two at
-	// the wrap.
+	// ringMax bounds the unread messages of a link. A ring must hold two of the largest
+	// frames, because one frame may need the room of two at the wrap.
 	ringMax = 256 << 10
 )
 
-// frameBytes is the room that a payload of n bytes takes.
+// frameBytes returns the room of a frame with a payload of n bytes.
 func frameBytes(n int) uint64 { return (uint64(n) + frameHead + 7) &^ 7 }
 
-// ring is one piece of a link: single producer, single consumer. Positions
-// only grow; position modulo len(buf) is the offset.
+// ring is one part of a link, for one producer and one consumer. Positions only grow; the
+// offset is the position modulo len(buf).
 type ring struct {
 	buf  []byte               // length a power of two
-	next atomic.Pointer[ring] // set by the sender when it writes here no more
+	next atomic.Pointer[ring] // set by the sender when it no longer writes here
 	_    [64]byte
-	tail atomic.Uint64 // written up to here; by the sender
+	tail atomic.Uint64 // end of the written bytes; set by the sender
 	_    [64]byte
-	head atomic.Uint64 // given back up to here; by the receiver
+	head atomic.Uint64 // end of the released bytes; set by the receiver
 }
 
 // link is one direction of a pair.
 type link struct {
-	out  *ring  // the sender's: where it writes
-	seen uint64 // the sender's: a past value of out.head
+	out  *ring  // used by the sender: it writes here
+	seen uint64 // used by the sender: a past value of out.head
 
 	_ [64]byte
 
-	in  *ring  // the receiver's: where it reads
-	pos uint64 // the receiver's: read up to here in in; the payloads between in.head and pos are in use
-	// first hands the first ring to the receiver.
+	in  *ring  // used by the receiver: it reads here
+	pos uint64 // used by the receiver: end of the read bytes in in; payloads between in.head and pos are in use
+	// first passes the first ring to the receiver.
 	first atomic.Pointer[ring]
-	// starved: the sender was refused and wants to hear of room.
+	// starved says that the sender was refused and waits for room.
 	starved atomic.Bool
 }
 
-// put appends a frame, growing the ring where it may; false: no room. The
-// sender only.
+// put appends a frame. It grows the ring if it may, and returns false if there is no room. Only
+// the sender calls it.
 func (l *link) put(h *wire.Header, p []byte) bool {
 	need := frameBytes(len(p))
 	r := l.out
@@ -94,8 +93,8 @@ func (l *link) put(h *wire.Header, p []byte) bool {
 	return true
 }
 
-// newRing makes a ring for frames of need bytes and smaller ones: at least
-// twice need, so that an empty one always has room.
+// newRing returns a ring for frames of up to need bytes. It has at least twice that size, so
+// that an empty ring always has room.
 func newRing(need uint64) *ring {
 	size := uint64(ringMin)
 	for size < 2*need {
@@ -104,7 +103,7 @@ func newRing(need uint64) *ring {
 	return &ring{buf: make([]byte, size)}
 }
 
-// fits reports whether need bytes in one piece are free in r.
+// fits reports whether need contiguous bytes are free in r.
 func (l *link) fits(r *ring, need uint64) bool {
 	size := uint64(len(r.buf))
 	at := r.tail.Load()
@@ -118,8 +117,7 @@ func (l *link) fits(r *ring, need uint64) bool {
 	return at+need-l.seen <= size
 }
 
-// get reads the next frame. The payload stays valid until release. The
-// receiver only.
+// get reads the next frame. The payload stays valid until release. Only the receiver calls it.
 func (l *link) get(h *wire.Header) (payload []byte, ok bool) {
 	if l.in == nil {
 		if l.in = l.first.Load(); l.in == nil {
@@ -132,7 +130,7 @@ func (l *link) get(h *wire.Header) (payload []byte, ok bool) {
 		if next == nil {
 			return nil, false
 		}
-		// The sender's last tail came before next.
+		// The sender stored its last tail before next.
 		if l.pos != r.tail.Load() {
 			break
 		}
@@ -156,7 +154,7 @@ func (l *link) get(h *wire.Header) (payload []byte, ok bool) {
 	return f[frameHead:], true
 }
 
-// empty reports whether get would find nothing. The receiver only.
+// empty reports whether get would find nothing. Only the receiver calls it.
 func (l *link) empty() bool {
 	r := l.in
 	if r == nil {
@@ -165,8 +163,8 @@ func (l *link) empty() bool {
 	return l.pos == r.tail.Load() && r.next.Load() == nil
 }
 
-// release gives back what get has returned. It reports whether the sender
-// waits for room and has enough of it now. The receiver only.
+// release frees the frames that get has returned. It reports whether the sender waits for room
+// and now has enough. Only the receiver calls it.
 func (l *link) release() (tell bool) {
 	r := l.in
 	if r == nil {
@@ -176,8 +174,8 @@ func (l *link) release() (tell bool) {
 	if !l.starved.Load() {
 		return false
 	}
-	// Half a ring has room for any frame it must take, and saves the sender
-	// from being woken for each single one.
+	// Half a ring has room for any frame. The limit also saves the sender from a wake-up for
+	// each single frame.
 	if r.next.Load() != nil || r.tail.Load()-l.pos > uint64(len(r.buf))/2 {
 		return false
 	}

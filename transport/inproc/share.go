@@ -36,13 +36,13 @@ type bell struct{ wake func() }
 func (b bell) Ring()  { b.wake() }
 func (b bell) Close() {}
 
-// shared names memory of Share. It may outlive its process.
+// shareKey names memory of Share. The memory may outlive its process.
 type shareKey struct {
 	owner wire.ProcID
 	place uint64
 }
 
-// maxShare is far below what makes a slice panic.
+// maxShare is far below the size at which make panics.
 const maxShare = 1 << 44
 
 // Share implements transport.Sharer.
@@ -72,31 +72,30 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	defer t.hub.mu.Unlock()
 	mem = t.hub.shared[shareKey{c.Proc, place}]
 	if mem == nil || n != len(mem) {
-		return nil, fmt.Errorf("inproc: %d bytes at %d of process %v, which has %d there: %w", n, place, c.Proc, len(mem), transport.ErrProtocol)
+		return nil, fmt.Errorf("inproc: join of %d bytes at %d of process %v: the memory there has %d: %w", n, place, c.Proc, len(mem), transport.ErrProtocol)
 	}
 	return mem, nil
 }
 
-// common is memory that some have in common. It is forgotten with the last of
-// them.
+// sharedBlock is memory of Attach. The hub forgets it when its last holder leaves.
 type sharedBlock struct {
 	mem     []byte
 	holders int
 }
 
-// commonKey names it.
+// sharedKey names a sharedBlock.
 type sharedKey struct {
 	transport.SharedKey
 	bytes int
 }
 
-// Handed implements transport.Sharer.
+// Preallocated implements transport.Sharer.
 func (t *Transport) Preallocated() bool { return false }
 
-// Held implements transport.Sharer.
+// HeldArenas implements transport.Sharer.
 func (t *Transport) HeldArenas() uint64 { return 0 }
 
-// Common implements transport.Sharer.
+// Attach implements transport.Sharer.
 func (t *Transport) Attach(k transport.SharedKey, n int, _ wire.ArenaRange) (mem []byte, err error) {
 	if n <= 0 || n > maxShare {
 		return nil, fmt.Errorf("inproc: %d bytes cannot be shared", n)

@@ -2,7 +2,7 @@
 
 package inproc
 
-// unsafe: memory of a wider alignment than Go gives.
+// unsafe: the memory needs a larger alignment than Go gives.
 
 import (
 	"unsafe"

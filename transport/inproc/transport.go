@@ -11,35 +11,35 @@ import (
 )
 
 const (
-	// eagerMax is an eighth of ringMax: a few of the largest payloads are
-	// under way before a sender is refused.
+	// eagerMax is an eighth of ringMax, so that a few of the largest payloads can be under way
+	// before a sender is refused.
 	eagerMax = 32 << 10
-	// eagerBest is where copying twice costs as much as another exchange of
+	// eagerBest is the size at which a second copy costs as much as another exchange of
 	// messages between two goroutines.
 	eagerBest = 16 << 10
 )
 
-// Transport is one process at a Hub. It implements transport.Transport, with
-// the same rules about who may call what.
+// Transport is one process at a Hub. It implements transport.Transport, with the same rules for
+// its callers.
 type Transport struct {
 	hub *Hub
 	env transport.Env
 
 	ends map[wire.ProcID]*end // guarded by hub.mu
 
-	// The engine's lock guards these.
-	slots        []*end // by Slot; nil: free
+	// The engine's lock guards the fields below.
+	slots        []*end // by Slot; nil if free
 	freeSlots    []transport.Slot
-	work         []*end // ends with something to see, taken from ready
+	work         []*end // ends to look at, taken from ready
 	touched      []*end // ends whose payloads the engine reads
 	transfers    []transfer
 	nextTransfer int
 	freeOffers   []*offer
-	proof        uint64 // key of Proof, once asked for
+	proof        uint64 // key of Proof; 0 before the first call
 
 	_ [64]byte
-	// Any goroutine.
-	ready atomic.Pointer[end] // a stack of ends by nextReady
+	// Any goroutine may use the fields below.
+	ready atomic.Pointer[end] // stack of ends, linked by nextReady
 	armed atomic.Bool
 }
 
@@ -50,7 +50,7 @@ func (t *Transport) Caps() transport.Caps {
 	return transport.Caps{Name: "inproc", EagerMax: eagerMax, EagerBest: eagerBest, Local: true}
 }
 
-// FD implements transport.Transport: inproc wakes by Env.Wake.
+// FD implements transport.Transport. inproc wakes the process by Env.Wake.
 func (t *Transport) FD() int { return -1 }
 
 // end returns the end of a slot in use.
@@ -63,8 +63,8 @@ func (t *Transport) end(s transport.Slot) *end {
 	panic(fmt.Sprintf("gompi: BUG: inproc: slot %d of %v is not in use", s, t.env.Self))
 }
 
-// Connect implements transport.Transport. Of the contact only Proc is looked
-// at. A process that is not open is unreachable.
+// Connect implements transport.Transport. It uses only the contact's Proc. A process that is not
+// open is unreachable.
 func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	dropDescriptors(c)
 	e, err := t.hub.connect(t, c.Proc)
@@ -77,7 +77,7 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	return e.slot, nil
 }
 
-// giveSlot makes e known to the engine.
+// assignSlot gives e a slot, which makes it known to the engine.
 func (t *Transport) assignSlot(e *end) {
 	e.unannounced = false
 	if k := len(t.freeSlots); k > 0 {
@@ -100,7 +100,7 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, _ transport
 		return transport.Broken
 	}
 	if !e.out.put(h, p) {
-		// Announce it, then look again: room made meanwhile is not told.
+		// Announce the wait, then try again: room that was made in between is not reported.
 		e.out.starved.Store(true)
 		if !e.out.put(h, p) {
 			e.full = true
@@ -130,7 +130,7 @@ func (t *Transport) Poll(ev []transport.Event) int {
 	return n
 }
 
-// releasePayloads gives the room of the last Poll's payloads back.
+// releasePayloads frees the payloads of the last Poll.
 func (t *Transport) releasePayloads() {
 	for i, e := range t.touched {
 		e.touched = false
@@ -143,7 +143,7 @@ func (t *Transport) releasePayloads() {
 	t.touched = t.touched[:0]
 }
 
-// takeReady moves the ready stack to the work list, oldest first.
+// takeReady moves the ready stack to the work list, the oldest first.
 func (t *Transport) takeReady() {
 	first := len(t.work)
 	for e := t.ready.Swap(nil); e != nil; {
@@ -157,8 +157,8 @@ func (t *Transport) takeReady() {
 	}
 }
 
-// pollWork fills ev from the ends of the work list in turn. An end that has
-// more than fits goes to the back of the list.
+// pollWork fills ev from the ends of the work list in turn. An end with more events than fit goes
+// to the back of the list.
 func (t *Transport) pollWork(ev []transport.Event) int {
 	n, done := 0, 0
 	for _, e := range t.work {
@@ -178,17 +178,17 @@ func (t *Transport) pollWork(ev []transport.Event) int {
 	return n
 }
 
-// pollEnd reports what happened at e; more means that ev was too short.
+// pollEnd reports the events of e. more says that ev was too short.
 func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 	if e.down {
 		return 0, false
 	}
-	// Read before the messages: what the peer sent before its end is seen.
+	// Read this before the messages, so that all messages before the end are seen.
 	over := e.over.Load()
 	if e.slot == noSlot {
 		if e.in.empty() && (over || !e.unannounced) {
-			// Nothing that the engine, which does not know the peer or
-			// has released it, must hear of.
+			// There is nothing for the engine, which does not know the peer or has
+			// released it.
 			e.room.Store(false)
 			if e.down = over; over {
 				t.hub.forget(e)
@@ -228,7 +228,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 	}
 	if over {
 		n += t.cutTransfers(e, ev[n:])
-		if n < len(ev) { // so nothing above was left out
+		if n < len(ev) { // so no event above was left out
 			e.down = true
 			ev[n] = transport.Event{Kind: transport.EvDown, Slot: e.slot, Err: e.why}
 			return n + 1, false
@@ -253,8 +253,7 @@ func (t *Transport) Arm() bool {
 // Disarm implements transport.Transport.
 func (t *Transport) Disarm() { t.armed.Store(false) }
 
-// Fail implements transport.Transport. The peer, should it live, sees this
-// process go down.
+// Fail implements transport.Transport. If the peer is alive, it sees this process go down.
 func (t *Transport) Fail(s transport.Slot) {
 	t.hub.end(t.end(s), transport.ErrPeerGone, transport.ErrPeerGone)
 }
@@ -266,8 +265,8 @@ func (t *Transport) Cut(s transport.Slot, why error) {
 	t.hub.end(e, why, transport.ErrCut)
 }
 
-// Release implements transport.Transport. A living peer does not notice: the
-// next thing it sends comes with a new EvUp.
+// Release implements transport.Transport. A living peer does not notice it: its next message
+// comes with a new EvUp.
 func (t *Transport) Release(s transport.Slot) {
 	e := t.end(s)
 	t.slots[s] = nil
@@ -278,11 +277,10 @@ func (t *Transport) Release(s transport.Slot) {
 	}
 }
 
-// Flushed implements transport.Transport: what Send accepts lies in the
-// receiver's reach.
+// Flushed implements transport.Transport. What Send accepts is already in reach of the receiver.
 func (t *Transport) Flushed() bool { return true }
 
-// Close implements transport.Transport. Peers get what was sent, then EvDown.
+// Close implements transport.Transport. Peers get all messages that were sent, then EvDown.
 func (t *Transport) Close() error {
 	t.armed.Store(false)
 	t.hub.mu.Lock()

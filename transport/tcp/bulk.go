@@ -10,37 +10,37 @@ import (
 	"gompi/transport"
 )
 
-// bulkOut is a buffer offered to a peer. The peer's accept names how much of
-// it to send and where to.
+// bulkOut is a buffer that is offered to a peer. The accept of the peer says how much of it to
+// send, and to which transfer.
 type bulkOut struct {
 	id     uint64
 	tok    transport.Token
 	buf    []byte
-	active bool // accepted
+	active bool // the peer has accepted it
 	recv   uint64
 	total  int
-	off    int // put into frames so far
+	off    int // bytes put into frames so far
 }
 
 // bulkIn is a transfer that this process has accepted.
 type bulkIn struct {
 	id  uint64
 	tok transport.Token
-	buf []byte // of the bytes that will come
+	buf []byte // for exactly the bytes that will come
 	got int
 }
 
-// bulks are a peer's transfers.
+// bulks are the transfers of a peer.
 type bulks struct {
 	offers    map[uint64]*bulkOut
-	tokens    map[transport.Token]*bulkOut // of offers that nobody has accepted
+	tokens    map[transport.Token]*bulkOut // offers that the peer has not accepted
 	lastOffer uint64
-	sending   []*bulkOut // active ones with bytes to send, in turn
+	sending   []*bulkOut // active ones with bytes to send, in order of their turns
 	recvs     map[uint64]*bulkIn
 	lastRecv  uint64
 }
 
-// take gets a record from a list of free ones, or makes one.
+// getFree returns a record from a free list, or a new one.
 func getFree[T any](free *[]*T) *T {
 	if k := len(*free); k > 0 {
 		x := (*free)[k-1]
@@ -50,15 +50,15 @@ func getFree[T any](free *[]*T) *T {
 	return new(T)
 }
 
-// give puts back a record that nothing points to any more.
+// putFree adds a record without users to a free list.
 func putFree[T any](free *[]*T, x *T) {
 	var zero T
 	*x = zero
 	*free = append(*free, x)
 }
 
-// Offer implements transport.Bulk. The buffer may be reused after EvBulk: the
-// kernel has copied all of it; the peer need not have it yet.
+// Offer implements transport.Bulk. EvBulk says that the kernel has copied the whole buffer; the
+// peer need not have it yet.
 func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, d []byte) (int, error) {
 	p := t.at(s)
 	if p.state == peerDown {
@@ -107,8 +107,7 @@ func (t *Transport) Accept(s transport.Slot, d []byte, buf []byte, tok transport
 	return nil
 }
 
-// Withdraw implements transport.Bulk. An accept that comes nevertheless is
-// answered with a refusal.
+// Withdraw implements transport.Bulk. If an accept still arrives, the answer is a refusal.
 func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	p := t.at(s)
 	if o := p.tokens[tok]; o != nil {
@@ -118,7 +117,7 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	}
 }
 
-// control queues a small frame of ours; it is never refused.
+// control queues a small frame. It is never refused.
 func (t *Transport) control(p *peer, k kind, f []byte) {
 	p.sent++
 	putHead(f, head{kind: k, body: len(f) - frameHead, seq: p.sent, ack: p.taken})
@@ -165,8 +164,8 @@ func (t *Transport) takeRefuse(p *peer, f []byte) error {
 	return nil
 }
 
-// takeData finds the transfer that the n bytes of a data frame belong to. A
-// transfer of no bytes is one empty frame.
+// takeData returns the transfer for the n bytes of a data frame. A transfer without bytes has one
+// empty frame.
 func (p *peer) takeData(f []byte, n int) (*bulkIn, error) {
 	id := binary.LittleEndian.Uint64(f[frameHead:])
 	off := binary.LittleEndian.Uint64(f[frameHead+8:])
@@ -181,8 +180,7 @@ func (p *peer) takeData(f []byte, n int) (*bulkIn, error) {
 	return b, nil
 }
 
-// bulkTaken is called at the end of a data frame: it ends the transfer if
-// that was the last.
+// bulkTaken runs at the end of a data frame. It ends the transfer if that was its last frame.
 func (t *Transport) bulkTaken(l *link) {
 	p, b := l.peer, l.bulk
 	l.bulk = nil
@@ -194,7 +192,7 @@ func (t *Transport) bulkTaken(l *link) {
 	putFree(&t.freeIn, b)
 }
 
-// nextChunk queues a piece of the transfer whose turn it is.
+// nextChunk queues a chunk of the next transfer in turn.
 func (t *Transport) nextChunk(p *peer) bool {
 	if len(p.sending) == 0 {
 		return false
@@ -217,7 +215,7 @@ func (t *Transport) nextChunk(p *peer) bool {
 	return true
 }
 
-// bulkSent is called when the kernel has taken a whole chunk.
+// bulkSent runs when the kernel has taken a whole chunk.
 func (t *Transport) bulkSent(p *peer, o *bulkOut) {
 	if o.off < o.total {
 		return
@@ -227,7 +225,7 @@ func (t *Transport) bulkSent(p *peer, o *bulkOut) {
 	putFree(&t.freeOut, o)
 }
 
-// endBulks answers every transfer and offer with err.
+// endBulks ends every transfer and offer with err.
 func (t *Transport) endBulks(p *peer, err error) {
 	for _, o := range p.offers {
 		t.emit(p, transport.Event{Kind: transport.EvBulk, Token: o.tok, Bytes: int64(o.off), Err: err})

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tcp is the transport between processes that share no memory. It
-// drives raw non-blocking sockets itself: no goroutine, no netpoller, and all
-// sockets in one epoll descriptor that the engine watches while it sleeps.
+// Package tcp is the transport between processes that share no memory. It uses raw non-blocking
+// sockets: no goroutine, no netpoller, and all sockets in one epoll descriptor, which the engine
+// watches while it sleeps.
 //
-// A connection is made when the first message needs it, by either side. It
-// begins with a handshake in which both sides prove that they know the job's
-// secret (handshake.go); then frames flow (frame.go). What has to happen later
-// (a slow connect, a half-written frame, a deadline) is state that Poll moves
-// on.
+// Either side makes a connection when the first message needs it. It begins with a handshake in
+// which both sides prove that they know the job's secret (handshake.go). Then it carries frames
+// (frame.go). Everything that takes time, such as a slow connect, a half-written frame or a
+// deadline, is state that Poll advances.
 //
-// Limits: a lost connection is a lost peer (the sequence numbers and
-// acknowledgements that a reconnection needs are sent and checked, but nothing
-// is kept for sending it again); one socket per pair; nothing is encrypted.
+// Limits: a lost connection means a lost peer. (Frames have sequence numbers and acknowledgements
+// for a reconnection, and these are checked, but no frame is kept to be sent again.) There is one
+// socket per pair of processes. Nothing is encrypted.
 package tcp

@@ -12,7 +12,7 @@ import (
 	"gompi/transport"
 )
 
-// Every frame starts with this head; numbers are little endian:
+// Every frame starts with this head. Numbers are little-endian:
 //
 //	offset  bytes  what
 //	0       4      body: bytes that follow the head
@@ -42,7 +42,7 @@ const (
 	cutSize    = frameHead
 )
 
-// Limits on what a peer may send; they are part of the protocol's version.
+// Limits on what a peer may send. They belong to the version of the protocol.
 const (
 	eagerLimit = settings.MaxTCPEager // payload of a message
 	chunkLimit = settings.MaxTCPChunk // bytes in a data frame
@@ -53,9 +53,9 @@ type kind uint8
 const (
 	kindMsg    kind = iota + 1 // a message
 	kindAccept                 // receiver to sender: start an offered transfer
-	kindData                   // sender to receiver: a piece of it
-	kindRefuse                 // sender to receiver: no such offer
-	kindCut                    // the sender has cut the connection; nothing follows
+	kindData                   // sender to receiver: a chunk of a transfer
+	kindRefuse                 // sender to receiver: there is no such offer
+	kindCut                    // the sender of the frame has cut the connection; no frame follows
 )
 
 // head is a decoded frame head.
@@ -66,9 +66,9 @@ type head struct {
 	ack  uint64
 }
 
-// decodeHead reads the head at the front of b, which holds at least frameHead
-// bytes, and checks everything that can be checked without the connection's
-// state: afterwards body is within the limits of its kind.
+// decodeHead reads the head at the front of b, which holds at least frameHead bytes. It checks
+// everything that does not depend on the state of the connection: afterwards body is within the
+// limits of its kind.
 func decodeHead(b []byte) (head, error) {
 	h := head{
 		kind: kind(b[offKind]),
@@ -128,7 +128,7 @@ func getHeader(b []byte) wire.Header {
 	}
 }
 
-// A bulk offer's descriptor, carried by the engine:
+// Layout of the descriptor of a bulk offer, which the engine carries:
 //
 //	offset  bytes  what
 //	0       4      magic

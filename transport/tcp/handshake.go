@@ -11,9 +11,9 @@ import (
 	"gompi/transport"
 )
 
-// The handshake. Each side proves that it knows the job's secret by a keyed
-// hash over both sides' random numbers; nothing else crosses a connection
-// before both have. The dialer sends frames only after the verdict.
+// The handshake. Each side proves that it knows the job's secret, by a keyed hash over the random
+// numbers of both sides. No other data crosses a connection before both have done so. The dialer
+// sends frames only after the verdict.
 //
 //	dialer                                     acceptor
 //	hello   72 bytes: ids, nonce        ->
@@ -25,8 +25,8 @@ import (
 //	offset  bytes  hello                       welcome
 //	0       8      "gompitcp"                  the same
 //	8       2      version                     the same
-//	10      1      bytes in a word (8)         the same
-//	11      1      byte order: 1 little, 2 big the same
+//	28      4      serial of the callee        zero
+//	32      8/32   job of the callee           nonce (32..63)
 //	12      1      'H'                         'W'
 //	13      3      zero                        zero
 //	16      8      job of the dialer           job of the acceptor
@@ -35,8 +35,8 @@ import (
 //	32      8/32   job of the one called       nonce (32..63)
 //	40      32     nonce                       mac (64..95)
 //
-// The first 16 bytes have this meaning in every version, so that a mismatch
-// can be named.
+// The first 16 bytes have this meaning in every version, so that an error can name the version of
+// the peer.
 const (
 	version = 1
 
@@ -49,7 +49,7 @@ const (
 	nonceBytes    = 32
 	helloBytes    = 72
 	welcomeBytes  = 96
-	welcomeSigned = 64 // the part of a welcome under its own mac
+	welcomeSigned = 64 // the part of a welcome that its mac covers
 	proofBytes    = macBytes
 	verdictBytes  = 8
 	roleHello     = 'H'
@@ -59,7 +59,7 @@ const (
 	dialLabel   = "gompi tcp 1 dial"
 )
 
-// verdictYes is the only verdict; an acceptor that says no closes.
+// verdictYes is the only verdict. An acceptor that refuses closes the connection.
 const verdictYes = "gompi ok"
 
 type hello struct {
@@ -88,7 +88,7 @@ func putGreeting(b []byte, role byte) {
 	b[offRole] = role
 }
 
-// checkGreeting judges the first greetBytes of a hello or a welcome.
+// checkGreeting checks the first greetBytes of a hello or a welcome.
 func checkGreeting(b []byte, role byte) error {
 	if string(b[:len(greetMagic)]) != greetMagic {
 		return fmt.Errorf("%w: not a gompi process", transport.ErrProtocol)
@@ -129,7 +129,7 @@ func decodeHello(b *[helloBytes]byte) (hello, error) {
 	return h, nil
 }
 
-// putWelcome writes all but the mac.
+// putWelcome writes a welcome without its mac.
 func putWelcome(b *[welcomeBytes]byte, w *welcome) {
 	putGreeting(b[:], roleWelcome)
 	binary.LittleEndian.PutUint64(b[16:], uint64(w.from.Job))
@@ -148,8 +148,8 @@ func decodeWelcome(b *[welcomeBytes]byte) (welcome, error) {
 	}, nil
 }
 
-// sign is the keyed hash of a label and the two greetings. The labels keep a
-// proof of one role from serving as a proof of the other.
+// sign returns the keyed hash of a label and both greetings. The labels keep a proof of one role
+// from serving as a proof of the other.
 func sign(secret *[32]byte, label string, hello, welcome []byte) [macBytes]byte {
 	return mac(secret, []byte(label), hello, welcome)
 }

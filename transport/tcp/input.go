@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// readBuffer holds a whole message and as much again; a link has it once
-	// it needs more than firstBuffer.
+	// readBuffer holds two of the largest messages. A link gets such a buffer when
+	// firstBuffer is too small.
 	readBuffer  = 2 * (msgHead + eagerLimit)
 	firstBuffer = 16 << 10
-	// tailLeast: with less room behind the input, it is moved to the front.
+	// If less than tailLeast is free behind the input, the input is moved to the front.
 	tailLeast = msgHead + eagerLimit
-	// headRead is what a read takes while bulk data is expected: enough for
-	// frame heads, little to copy if data follows.
+	// headRead is the size of a read while bulk data is expected: enough for frame heads, and
+	// little to copy if data follows.
 	headRead = 4 << 10
-	// turnBytes is the most that one link moves in one direction in a Poll.
+	// turnBytes bounds what one link moves in one direction in a Poll.
 	turnBytes = 1 << 20
 )
 
@@ -30,19 +30,19 @@ var (
 	errDead = errors.New("reported dead")
 )
 
-// input is what has come over a link and is not delivered.
+// input is the input of a link that was not delivered yet.
 type input struct {
 	buf       []byte
-	r, w      int     // buf[r:w] is not parsed; before r lie delivered payloads
-	bulk      *bulkIn // whose data comes next
-	left      int     // bytes of the current data frame to come
-	lastTurn  uint64  // Transport.turn in which a payload in buf was delivered
-	checkTurn uint64  // turn at the last Check
+	r, w      int     // buf[r:w] is not parsed; delivered payloads lie before r
+	bulk      *bulkIn // transfer of the current data frame
+	left      int     // bytes of the current data frame that are still to come
+	lastTurn  uint64  // Transport.turn of the last payload delivered from buf
+	checkTurn uint64  // lastTurn at the last Check
 	queued    bool    // in Transport.ready
-	endErr    error   // why no more will come
+	endErr    error   // why no more input will come
 }
 
-// again asks for another turn for l in the next Poll.
+// requeue gives l another turn in the next Poll.
 func (t *Transport) requeue(l *link) {
 	if !l.queued {
 		l.queued = true
@@ -50,7 +50,7 @@ func (t *Transport) requeue(l *link) {
 	}
 }
 
-// read takes what a link holds, delivers it and ends the peer at its end.
+// read reads and delivers the input of a link. At the end of the input it ends the peer.
 func (t *Transport) read(l *link) {
 	p := l.peer
 	drained := false
@@ -75,7 +75,7 @@ func (t *Transport) read(l *link) {
 		case drained && !p.expired:
 			return
 		case budget <= 0, l.left == 0 && l.w == len(l.buf) && l.lastTurn == t.turn && len(l.buf) == readBuffer:
-			// Enough for others to wait, or payloads fill the buffer.
+			// Other links must get a turn, or payloads fill the buffer.
 			t.requeue(l)
 			return
 		}
@@ -101,7 +101,7 @@ func (t *Transport) read(l *link) {
 	}
 }
 
-// ended: the connection is over and everything in it is delivered.
+// ended ends a peer whose connection is over and whose input is all delivered.
 func (t *Transport) ended(l *link) {
 	p := l.peer
 	where := "between"
@@ -111,7 +111,7 @@ func (t *Transport) ended(l *link) {
 	t.fail(p, fmt.Errorf("%w: process %v: the connection ended %s frames: %w", transport.ErrPeerGone, p.proc, where, l.endErr))
 }
 
-// grow gives l its full buffer. Delivered payloads stay in the old one.
+// grow gives l a buffer of full size. Delivered payloads stay in the old one.
 func (l *link) grow() {
 	b := make([]byte, readBuffer)
 	l.w = copy(b, l.buf[l.r:l.w])
@@ -120,8 +120,8 @@ func (l *link) grow() {
 
 var _ transport.Checker = (*Transport)(nil)
 
-// Check implements transport.Checker: a link over which no message has come since the last Check
-// gives its full buffer back.
+// Check implements transport.Checker. A link without a message since the last Check goes back to
+// a small buffer.
 func (t *Transport) Check() {
 	for _, l := range t.links {
 		if l == nil || len(l.buf) < readBuffer {
@@ -134,13 +134,13 @@ func (t *Transport) Check() {
 	}
 }
 
-// fill reads once, at most about limit bytes. full: there may be more. The
-// error is EAGAIN if there is nothing, else the link has ended.
+// fill reads once, about limit bytes at most. full says that there may be more. The error is
+// EAGAIN if there is no input; any other error means that the link has ended.
 func (t *Transport) fill(l *link, limit int) (n int, full bool, err error) {
 	if l.w == len(l.buf) && len(l.buf) < readBuffer {
 		l.grow()
 	}
-	// Payloads delivered in this Poll must stay where they are.
+	// Payloads that were delivered in this Poll must not move.
 	if l.lastTurn != t.turn && l.r > 0 && (l.r == l.w || len(l.buf)-l.w < tailLeast) {
 		l.w = copy(l.buf, l.buf[l.r:l.w])
 		l.r = 0
@@ -182,8 +182,8 @@ func (t *Transport) fill(l *link, limit int) (n int, full bool, err error) {
 	return n, n == want, nil
 }
 
-// parse delivers the frames that are whole. It reports false if it stopped
-// because Poll takes no more events.
+// parse delivers all complete frames. It returns false if it stopped because Poll takes no more
+// events.
 func (t *Transport) parse(l *link) (whole bool, err error) {
 	p := l.peer
 	for {

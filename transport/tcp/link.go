@@ -14,46 +14,46 @@ import (
 	"gompi/transport"
 )
 
-// linkState says what a socket is doing.
+// linkState is the state of a socket.
 type linkState uint8
 
 const (
 	linkDialing   linkState = iota // connect is under way
-	linkWelcome                    // dialer: sent the hello, awaits the welcome
-	linkVerdict                    // dialer: sent the proof, awaits the verdict
-	linkHello                      // acceptor: awaits the hello
-	linkProof                      // acceptor: sent the welcome, awaits the proof
-	linkParked                     // acceptor: proven, but the peer has another link
-	linkUp                         // frames flow
-	linkLingering                  // released: the rest is sent, input discarded
+	linkWelcome                    // dialer: has sent the hello, waits for the welcome
+	linkVerdict                    // dialer: has sent the proof, waits for the verdict
+	linkHello                      // acceptor: waits for the hello
+	linkProof                      // acceptor: has sent the welcome, waits for the proof
+	linkParked                     // acceptor: authenticated, but the peer has another link
+	linkUp                         // carries frames
+	linkLingering                  // released: the remaining output is sent, input is discarded
 	linkClosed
 )
 
-// link is one socket. Its owner is the Transport.
+// link is one socket. The Transport owns it.
 type link struct {
 	state    linkState
 	fd       int
 	index    int32 // in Transport.links
-	gen      int32 // tells this link from earlier ones with the same index
+	gen      int32 // distinguishes this link from earlier ones with the same index
 	interest uint32
-	deadline time.Duration // since Transport.start; 0 is none
-	proc     wire.ProcID   // whom it reaches: claimed until proven
-	addr     string        // dialer: where it reaches it
-	peer     *peer         // nil while an acceptor's caller is a stranger
+	deadline time.Duration // since Transport.start; 0: none
+	proc     wire.ProcID   // process at the other end; a claim until it is authenticated
+	addr     string        // dialer: address of the process
+	peer     *peer         // nil while a caller is not authenticated
 
-	// Handshake: what was sent and what has come in so far.
+	// Handshake: the messages sent and received so far.
 	hello   [helloBytes]byte
 	welcome [welcomeBytes]byte
-	in      []byte // part of one of the above, or of short
+	in      []byte // remaining part of the message that comes in: hello, welcome or short
 	short   [proofBytes]byte
 
 	input
 	spliceState
-	blocked bool // the kernel takes no more; EPOLLOUT will tell
-	shut    bool // lingering: our side is shut down
+	blocked bool // the kernel takes no more output; EPOLLOUT will tell
+	shut    bool // lingering: the sending side is shut down
 }
 
-// addLink registers a socket with epoll. On an error the socket is closed.
+// addLink registers a socket with epoll. On an error it closes the socket.
 func (t *Transport) addLink(fd int, state linkState, interest uint32) (*link, error) {
 	index := len(t.links)
 	if k := len(t.freeLinks); k > 0 {
@@ -76,7 +76,7 @@ func (t *Transport) addLink(fd int, state linkState, interest uint32) (*link, er
 	return l, nil
 }
 
-// setInterest changes what wakes us for l.
+// setInterest sets the events for which epoll wakes the process.
 func (t *Transport) setInterest(l *link, interest uint32) {
 	if l.interest == interest {
 		return
@@ -88,21 +88,21 @@ func (t *Transport) setInterest(l *link, interest uint32) {
 	}
 }
 
-// setBlocked notes whether l waits for the kernel to take more.
+// setBlocked records whether l waits for the kernel to take more output.
 func (t *Transport) setBlocked(l *link, blocked bool) {
 	if l.blocked == blocked {
 		return
 	}
 	l.blocked = blocked
 	if blocked {
-		t.stopDirect() // the hot link is not read without epoll until all have room
+		t.stopDirect() // no link is read without epoll while any link is blocked
 		t.blocked++
 	} else {
 		t.blocked--
 	}
 }
 
-// closeLink ends a socket for good. Its peer, if any, is the caller's concern.
+// closeLink closes a socket. The caller takes care of the peer.
 func (t *Transport) closeLink(l *link) {
 	if l.state == linkClosed {
 		return
@@ -118,7 +118,7 @@ func (t *Transport) closeLink(l *link) {
 	l.state = linkClosed
 	t.splicer.forget(l)
 	t.setBlocked(l, false)
-	// The last reference to the socket: closing also removes it from epoll.
+	// This is the last reference to the socket, so closing also removes it from epoll.
 	unix.Close(l.fd)
 	t.links[l.index] = nil
 	t.freeLinks = append(t.freeLinks, l.index)
@@ -131,10 +131,9 @@ func (t *Transport) closeLink(l *link) {
 	l.peer, l.buf = nil, nil
 }
 
-// dialNext starts a connection to the peer's next address. Without one left
-// it falls back on a parked link, or the peer is unreachable. If this process
-// lacks descriptors or memory after dials that have failed, it tries again later;
-// at the first dial Connect says so.
+// dialNext dials the next address of a peer. If there is none left, it uses a parked link, or the
+// peer is unreachable. If this process lacks descriptors or memory, dialNext tries again later,
+// provided that an earlier dial has started; otherwise Connect reports the error.
 func (t *Transport) dialNext(p *peer) {
 	for p.nextAddr < len(p.addrs) {
 		addr := p.addrs[p.nextAddr]
@@ -170,8 +169,8 @@ func (t *Transport) dialNext(p *peer) {
 	t.fail(p, fmt.Errorf("%w: process %v: %v", transport.ErrUnreachable, p.proc, p.dialErr))
 }
 
-// dialLater dials the peers again whose pause has ended. What has connected, or
-// been given up, meanwhile is forgotten.
+// redialDue dials the peers again whose pause is over. It forgets those that have connected or
+// ended meanwhile.
 func (t *Transport) redialDue(now time.Duration) {
 	all := t.redials
 	t.redials = nil
@@ -187,11 +186,11 @@ func (t *Transport) redialDue(now time.Duration) {
 	}
 }
 
-// maxRedials is how often a peer is dialled again that has hung up instead of a
-// welcome: it does so when many call and a hello takes long.
+// maxRedials is how often a peer is dialled again that hung up instead of sending a welcome. A peer
+// does so when many processes call and a hello takes long.
 const maxRedials = 16
 
-// undialled gives up a dial and tries the next address, or the same once more.
+// dialFailed gives up a dial and tries the next address, or the same one again.
 func (t *Transport) dialFailed(l *link, err error) {
 	p := l.peer
 	if l.state == linkWelcome && hungUp(err) && p.redials < maxRedials {
@@ -208,7 +207,7 @@ func hungUp(err error) bool {
 	return errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }
 
-// dropStranger closes a link that serves nobody yet.
+// dropUnproven closes a link that has no peer yet, or is parked.
 func (t *Transport) dropUnproven(l *link) {
 	if l.peer != nil && l.peer.spare == l {
 		l.peer.spare = nil
@@ -216,8 +215,8 @@ func (t *Transport) dropUnproven(l *link) {
 	t.closeLink(l)
 }
 
-// adopt makes l the link of p and lets frames flow. On the accepting side the
-// dialer learns it by the verdict.
+// adopt makes l the link of p, which then carries frames. The acceptor tells the dialer by the
+// verdict.
 func (t *Transport) adopt(p *peer, l *link) {
 	accepted := l.state != linkVerdict
 	if l.state == linkProof {
@@ -233,7 +232,7 @@ func (t *Transport) adopt(p *peer, l *link) {
 		l.loopback = isLoopback(sa)
 	}
 	if accepted {
-		// The socket buffer is as good as empty: a short write is a failure.
+		// The socket's buffer is almost empty, so a short write is a failure.
 		if n, e := send(l.fd, []byte(verdictYes)); n != verdictBytes {
 			t.writeFailed(p, errnoOr(e, unix.EPIPE))
 		}
@@ -241,15 +240,15 @@ func (t *Transport) adopt(p *peer, l *link) {
 	t.pump(p)
 }
 
-// introduce gives a proven caller its peer. Of two crossed dials the one by
-// the process with the smaller id is used: that process parks the other until
-// its own stands or has failed, the other process drops its own at once. No
-// frame has gone over either before, so nothing is lost or overtaken.
+// introduce gives an authenticated caller its peer. If two processes have dialled each other, the
+// dial of the process with the smaller id counts. That process parks the other link until its own
+// one is up or has failed. The other process closes its own link at once. No link has carried a
+// frame before, so no frame is lost or overtaken.
 func (t *Transport) introduce(l *link) {
 	p := t.byProc[l.proc]
 	if p != nil && p.link != nil && p.link.state == linkVerdict {
-		// Of a peer that released us and calls again, an earlier verdict
-		// and messages may lie there.
+		// The peer may have released us and dialled again. Then an earlier verdict and
+		// messages may be in the other link.
 		t.handshake(p.link)
 	}
 	switch {
@@ -263,8 +262,8 @@ func (t *Transport) introduce(l *link) {
 		}
 		t.adopt(p, l)
 	default:
-		// Also a peer that has released us and calls again, before we have
-		// read the end of the old link.
+		// This also happens if a peer has released us and dials again before we have read the
+		// end of the old link.
 		if p.spare != nil {
 			t.closeLink(p.spare)
 		}
@@ -273,7 +272,7 @@ func (t *Transport) introduce(l *link) {
 	}
 }
 
-// errnoOr turns a failed call into an error; e is 0 after a short write.
+// errnoOr returns the error of a call. e is 0 after a short write; then the error is other.
 func errnoOr(e unix.Errno, other error) error {
 	if e != 0 {
 		return e

@@ -7,22 +7,21 @@ import (
 	"math/bits"
 )
 
-// HMAC-SHA-256 (RFC 2104, FIPS 180-4) for the few hundred bytes of a handshake.
-// Those of the standard library are initialised in every program that has them,
-// also where no rank ever uses a socket: 30 us and 18 pages of memory before main.
-// Tests compare the two.
+// This file implements HMAC-SHA-256 (RFC 2104, FIPS 180-4) for the few hundred bytes of a
+// handshake. The standard library's version initialises itself in every program that links it,
+// also if no rank uses a socket: 30 us and 18 pages of memory before main. Tests compare the two.
 
-// macBytes is the length of a code, of a hash and of a key.
+// macBytes is the length of an authentication code, of a hash and of a key.
 const macBytes = 32
 
-// hashBlock is what the hash takes at once.
+// hashBlock is the block size of the hash.
 const hashBlock = 64
 
-// hash is a SHA-256 under way.
+// hash is the state of a SHA-256 computation.
 type hash struct {
 	state [8]uint32
 	block [hashBlock]byte
-	n     uint64 // bytes so far
+	n     uint64 // number of bytes so far
 }
 
 func newHash() hash {
@@ -56,7 +55,7 @@ func (h *hash) sum() (out [macBytes]byte) {
 	return out
 }
 
-// mix takes a full block into the state.
+// mix adds a full block to the state.
 func (h *hash) mix() {
 	var w [64]uint32
 	for i := range 16 {
@@ -81,7 +80,7 @@ func (h *hash) mix() {
 	}
 }
 
-// rounds are the constants of SHA-256: fractions of the cube roots of primes.
+// rounds are the constants of SHA-256: the fractional parts of the cube roots of primes.
 var rounds = [64]uint32{
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
 	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -93,7 +92,7 @@ var rounds = [64]uint32{
 	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 }
 
-// mac authenticates the parts, one after the other, under a key.
+// mac returns the authentication code of the concatenated parts under a key.
 func mac(key *[macBytes]byte, parts ...[]byte) [macBytes]byte {
 	var inner, outer [hashBlock]byte
 	copy(inner[:], key[:])
@@ -114,7 +113,7 @@ func mac(key *[macBytes]byte, parts ...[]byte) [macBytes]byte {
 	return h.sum()
 }
 
-// sameMAC compares in a time that does not depend on what differs.
+// sameMAC compares two codes in constant time.
 func sameMAC(a, b *[macBytes]byte) bool {
 	var differs byte
 	for i := range a {

@@ -9,36 +9,31 @@ import (
 	"gompi/internal/base/settings"
 )
 
-// Options are the knobs of one transport. The zero value is good.
+// Options are the settings of one transport. The zero value is good.
 type Options struct {
-	// Listen are "ip:port" addresses to listen on, best first; port 0 lets
-	// the system choose. They are announced as they are, so they must not be
-	// unspecified (0.0.0.0). Empty means 127.0.0.1:0, or [::1]:0 on a host
-	// without IPv4.
+	// Listen are the "ip:port" addresses to listen on, the best first; port 0 lets the system
+	// choose. They are announced unchanged, so they must not be unspecified (0.0.0.0). Empty
+	// means 127.0.0.1:0, or [::1]:0 on a host without IPv4.
 	Listen []string
-	// EagerMax is the largest payload of Send in bytes, 64 (a
-	// transport.MaxDesc) to 65536. Zero means the setting GOMPI_TCP_EAGER, or
-	// 65536 without it.
+	// EagerMax is the largest payload of Send in bytes, 64 (a transport.MaxDesc) to 65536.
+	// Zero means the setting GOMPI_TCP_EAGER, or 65536 without it.
 	EagerMax int
-	// ChunkBytes is the most that a bulk transfer sends before another
-	// message or transfer of the same peer gets its turn, 4 KiB to 4 MiB.
-	// Zero means the setting GOMPI_TCP_CHUNK, or 2 MiB without it.
+	// ChunkBytes bounds what a bulk transfer sends before another message or transfer of the
+	// same peer has its turn, 4 KiB to 4 MiB. Zero means the setting GOMPI_TCP_CHUNK, or 2 MiB
+	// without it.
 	ChunkBytes int
-	// StrangerTimeout is how long a caller may take for each of its steps of
-	// the handshake. Zero means 5 s.
+	// UnprovenTimeout bounds each step of a caller's handshake. Zero means 5 s.
 	UnprovenTimeout time.Duration
-	// DialTimeout is how long one address may take to answer at all. Zero
-	// means 5 s.
+	// DialTimeout bounds the time until an address answers at all. Zero means 5 s.
 	DialTimeout time.Duration
-	// AnswerTimeout is how long a process whose host has answered may take
-	// for each of its steps of the handshake; it may be stopped or busy. Zero
-	// means 30 s.
+	// AnswerTimeout bounds each handshake step of a process whose host has answered. The
+	// process may be stopped or busy. Zero means 30 s.
 	AnswerTimeout time.Duration
 	// LingerTimeout bounds the orderly end of a connection. Zero means 2 s.
 	LingerTimeout time.Duration
 
-	// lendFrom: transfers of so many bytes are lent, wherever the peer's processor is.
-	// Zero means lendLeast, and to a far one. Tests set it.
+	// spliceFrom is the size from which transfers are spliced, wherever the peer's processor
+	// is. Zero means spliceMin, and only for far processors. Tests set it.
 	spliceFrom int
 }
 
@@ -47,7 +42,7 @@ const (
 	minChunk     = settings.MinTCPChunk
 )
 
-// complete fills the zero fields in and validates the rest.
+// complete sets the zero fields to their defaults and checks the others.
 func (o *Options) complete(setting func(string) string) error {
 	sizes := []struct {
 		value  *int

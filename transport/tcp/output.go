@@ -10,37 +10,37 @@ import (
 
 const (
 	blockBytes = 16 << 10
-	freeBlocks = 64 // kept for the next queue, in a transport
+	freeBlocks = 64 // free blocks that a transport keeps
 
-	// copyMax: a payload up to this is copied when the socket is full, a
-	// larger one is queued where it lies.
+	// copyMax is the size up to which a payload is copied when the socket is full. A larger one
+	// is queued in place.
 	copyMax = 8 << 10
-	// A queue beyond these answers Full, and EvWritable comes at half.
+	// An output beyond these limits answers Full; EvWritable follows at half of them.
 	queueBytes = 1 << 20
 	queueRefs  = 64
 )
 
-// piece is a part of the output that the kernel has not taken.
+// segment is a part of the output that the kernel has not taken.
 type segment struct {
-	b     []byte // what is left of it
-	block []byte // the block under b, nil if b is the user's
+	b     []byte // remaining bytes
+	block []byte // the block under b; nil if b is the user's memory
 	tok   transport.Token
-	bulk  *bulkOut // a chunk of this transfer
+	bulk  *bulkOut // transfer of which b is a chunk
 }
 
-// output is what waits to be sent to one peer, in order.
+// output is the queue of what waits to be sent to one peer.
 type output struct {
 	segments []segment
-	first    int // pieces before it are sent
+	first    int // index of the first segment that is not sent
 	copied   int // bytes in blocks
-	refs     int // messages that are queued where they lie
+	refs     int // messages that are queued in place
 }
 
 func (o *output) empty() bool { return o.first == len(o.segments) }
 
 func (o *output) full() bool { return o.copied >= queueBytes || o.refs >= queueRefs }
 
-// drained: enough has gone to tell somebody who was refused.
+// drained reports whether enough has been sent to tell a refused caller.
 func (o *output) drained() bool { return o.copied <= queueBytes/2 && o.refs <= queueRefs/2 }
 
 func (o *output) push(p segment) {
@@ -82,8 +82,8 @@ func (t *Transport) newBlock() []byte {
 	return make([]byte, blockBytes)
 }
 
-// gather puts the front of o into t.vec: a chunk, or some messages. It reports whether
-// something to be lent follows.
+// gather adds the front of o to t.vec: a chunk, or some messages. It reports whether a part to be
+// spliced follows.
 func (t *Transport) gather(l *link, o *output) (more bool) {
 	for i := o.first; i < len(o.segments); i++ {
 		q := &o.segments[i]
@@ -98,9 +98,8 @@ func (t *Transport) gather(l *link, o *output) (more bool) {
 	return false
 }
 
-// consume removes n bytes that the kernel has taken, and tells whose payload
-// that was. The chunk of a transfer of no bytes has gone when what stood before
-// it has.
+// consume removes n bytes that the kernel has taken, and reports completed payloads. The chunk of
+// a transfer without bytes is sent when everything before it is sent.
 func (t *Transport) consume(p *peer, n int) {
 	o := &p.out
 	for !o.empty() {
@@ -120,8 +119,8 @@ func (t *Transport) consume(p *peer, n int) {
 	}
 }
 
-// takeOver returns the output of p, whose frames stay whole: what lies in the
-// user's memory is copied, and that is given back.
+// takeOver returns the output of p with whole frames. It copies the data that is in the user's
+// memory and gives that memory back.
 func (t *Transport) takeOver(p *peer) output {
 	o := p.out
 	p.out = output{}
@@ -138,7 +137,7 @@ func (t *Transport) takeOver(p *peer) output {
 	return o
 }
 
-// retire ends the first piece of p's output, sent or not.
+// retire ends the first segment of p's output, sent or not.
 func (t *Transport) retire(p *peer) {
 	o := &p.out
 	q := o.segments[o.first]

@@ -14,20 +14,20 @@ import (
 	"gompi/transport"
 )
 
-// failGrace is how long a dead process's connection may take to end. Its
-// kernel ends it at once; only that of a dead host does not.
+// failGrace is how long a dead process's connection may take to end. The kernel of the dead
+// process ends it at once; only the connection of a dead host takes longer.
 const failGrace = 50 * time.Millisecond
 
 type peerState uint8
 
 const (
-	peerDialing  peerState = iota // no link stands yet
-	peerUp                        // link stands
-	peerDown                      // EvDown is told or waits in Transport.pending
-	peerReleased                  // its slot is no longer its own
+	peerDialing  peerState = iota // there is no link yet
+	peerUp                        // the link carries frames
+	peerDown                      // EvDown was reported, or waits in Transport.pending
+	peerReleased                  // the slot may belong to another peer
 )
 
-// peer is one slot. Its owner is the Transport.
+// peer is the state of one slot. The Transport owns it.
 type peer struct {
 	state peerState
 	slot  transport.Slot
@@ -36,27 +36,27 @@ type peer struct {
 	addrs    []string
 	nextAddr int
 	redials  int
-	dialled  bool // a dial has begun
+	dialled  bool // a dial has started
 	dialErr  error
 	retry    retry.Retry
-	redialAt time.Duration // when to dial again, since Transport.start
+	redialAt time.Duration // time of the next dial, since Transport.start
 
 	link  *link
-	spare *link // parked: proven, to be used when link ends
+	spare *link // parked: authenticated, for use when link ends
 
-	sent  uint64 // frames sent or queued; the last one's seq
-	acked uint64 // of these, known to have arrived
-	taken uint64 // frames taken; the last one's seq
+	sent  uint64 // sequence number of the last frame that was sent or queued
+	acked uint64 // sequence number of the last frame that the peer has taken
+	taken uint64 // sequence number of the last frame taken from the peer
 
 	out      output
-	writeErr error // the link takes no more
-	refused  bool  // Send said Full, so EvWritable is owed
+	writeErr error // the link accepts no more output
+	refused  bool  // Send answered Full, so the peer is owed an EvWritable
 
 	bulks
 
 	failing   bool // Fail was called
-	expired   bool // and its time is up
-	remaining int  // bytes that lay in the link then, and are still delivered
+	expired   bool // failGrace is over
+	remaining int  // bytes that the link held at that time; they are still delivered
 }
 
 // newPeer gives a process the next free slot.
@@ -82,13 +82,13 @@ func (t *Transport) at(s transport.Slot) *peer {
 	return t.peers[s]
 }
 
-// emit hands an event to the Poll under way, or keeps it for the next.
+// emit adds an event to the running Poll, or keeps it for the next one.
 func (t *Transport) emit(p *peer, e transport.Event) {
 	if p.state == peerReleased {
 		return
 	}
 	if e.Token == 0 && (e.Kind == transport.EvSent || e.Kind == transport.EvBulk) {
-		return // nobody waits for the answer
+		return // token 0: nobody waits for the answer
 	}
 	e.Slot = p.slot
 	if t.room() {
@@ -99,11 +99,11 @@ func (t *Transport) emit(p *peer, e transport.Event) {
 	t.pending = append(t.pending, e)
 }
 
-// room reports whether the Poll under way takes another event. While events
-// are pending none may overtake them.
+// room reports whether the running Poll takes another event. Pending events come first: while
+// there are any, there is no room.
 func (t *Transport) room() bool { return t.emitted < len(t.events) && len(t.pending) == 0 }
 
-// fail ends a peer: everything it was to answer is answered, then EvDown.
+// fail ends a peer: it answers all operations, then reports EvDown.
 func (t *Transport) fail(p *peer, err error) {
 	if p.state == peerDown || p.state == peerReleased {
 		return
@@ -121,7 +121,7 @@ func (t *Transport) fail(p *peer, err error) {
 // Cut implements transport.Transport.
 func (t *Transport) Cut(s transport.Slot, why error) { t.cut(t.at(s), why) }
 
-// cut ends a peer and tells it: its link goes on as that of a released one.
+// cut ends a peer and tells it. The link then lingers, like the link of a released peer.
 func (t *Transport) cut(p *peer, why error) {
 	if l := p.link; p.state == peerUp && p.writeErr == nil {
 		q := &peer{state: peerReleased, proc: p.proc, link: l, sent: p.sent, taken: p.taken, out: t.takeOver(p)}
@@ -141,8 +141,8 @@ func (t *Transport) dropLink(p *peer) {
 	}
 }
 
-// Fail implements transport.Transport. The news may be faster than the last
-// bytes, so the end of the connection is awaited a short while.
+// Fail implements transport.Transport. The news of a death may arrive before the last bytes of
+// the process, so the transport waits a short time for the end of the connection.
 func (t *Transport) Fail(s transport.Slot) {
 	p := t.at(s)
 	if p.failing || p.state == peerDown {
@@ -152,7 +152,7 @@ func (t *Transport) Fail(s transport.Slot) {
 	t.failing = append(t.failing, p)
 }
 
-// startFailing begins what Fail has asked for.
+// startFailing starts the wait that Fail has asked for.
 func (t *Transport) startFailing() {
 	for _, p := range t.failing {
 		if p.spare != nil {
@@ -188,14 +188,14 @@ func (t *Transport) Release(s transport.Slot) {
 	} else {
 		t.dropLink(p)
 	}
-	if spare != nil { // it has called again already
+	if spare != nil { // the peer has already connected again
 		t.introduce(spare)
 	}
 }
 
-// linger ends a link in good order without waiting: flush, shut down, read to
-// the end. A socket closed with unread input resets the connection, and the
-// reset may overtake what we sent last.
+// linger ends a link in an orderly way without blocking: flush, shut down, read to the end. The
+// close of a socket with unread input resets the connection, and the reset may overtake the
+// last output.
 func (t *Transport) linger(p *peer) {
 	l := p.link
 	l.state = linkLingering
@@ -204,13 +204,13 @@ func (t *Transport) linger(p *peer) {
 	if t.direct == l {
 		t.stopDirect()
 	}
-	l.bulk, l.buf = nil, nil // what was delivered from buf stays as it is
+	l.bulk, l.buf = nil, nil // payloads in the old buffer stay valid
 	t.setDeadline(l, t.opt.LingerTimeout)
 	t.pump(p)
 	t.discard(l)
 }
 
-// discard moves a lingering link on.
+// discard advances a lingering link.
 func (t *Transport) discard(l *link) {
 	p := l.peer
 	if p.out.empty() && !l.shut {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// lookEvery: a Poll that reads the hot link asks epoll only every so
-	// often for the others; so does one without any link.
+	// askInterval is the number of Polls from one question to epoll to the next, while a link
+	// is read directly or there is no link.
 	askInterval = 16
-	// hotIdle: a hot link that had nothing this often is no longer hot.
-	// Asking it costs more than asking epoll.
+	// directIdle is the number of times that the direct link may have no input. After that,
+	// asking epoll costs less than reading the link.
 	directIdle = 4096
-	// spinEvery: a read that finds nothing takes 300-490 ns, and for half of
-	// that a lock that whoever delivers data must wait for.
+	// spinEvery is large because a read without input takes 300 to 490 ns. For half of that it
+	// holds a lock that the sender of data must wait for.
 	spinEvery = 40
 
-	// What epoll tells for a descriptor that is not a link.
+	// Tags in epoll's data for descriptors that are not links.
 	tagTimer    = -1
 	tagListener = -2 // and below
 )
@@ -47,7 +47,7 @@ func (t *Transport) Poll(ev []transport.Event) int {
 	return t.emitted
 }
 
-// progress looks for events until Poll takes no more.
+// progress collects events until Poll takes no more.
 func (t *Transport) progress() {
 	if len(t.failing) > 0 {
 		t.startFailing()
@@ -64,7 +64,7 @@ func (t *Transport) progress() {
 		t.stopDirect()
 	}
 	l := t.direct
-	if l != nil && !l.queued { // or it has had its turn
+	if l != nil && !l.queued { // a queued link has had its turn
 		t.readDirect(l)
 	}
 	if !t.askNext && t.blocked == 0 && t.turn%askInterval != 0 && (l != nil || t.up == 0) {
@@ -74,7 +74,7 @@ func (t *Transport) progress() {
 	t.askEpoll()
 }
 
-// readHot reads the hot link.
+// readDirect reads the direct link.
 func (t *Transport) readDirect(l *link) {
 	had := l.peer.taken
 	t.read(l)
@@ -85,14 +85,14 @@ func (t *Transport) readDirect(l *link) {
 	}
 }
 
-// heat makes l the link that is read without asking epoll, which is not told of its input
-// meanwhile: each message would wake who watches epoll, and who watches those.
+// startDirect makes l the direct link, which is read without asking epoll. Meanwhile epoll does
+// not report its input: each message would wake the processes that watch the epoll descriptor.
 func (t *Transport) startDirect(l *link) {
 	t.direct, t.idle = l, 0
 	t.setInterest(l, l.interest&^unix.EPOLLIN)
 }
 
-// cool ends that: epoll tells of all input.
+// stopDirect ends that: epoll reports all input again.
 func (t *Transport) stopDirect() {
 	l := t.direct
 	t.direct, t.last = nil, nil
@@ -101,7 +101,7 @@ func (t *Transport) stopDirect() {
 	}
 }
 
-// ask serves what epoll tells. Level-triggered, it tells again what finds no
+// askEpoll serves what epoll reports. epoll is level-triggered, so it reports again what finds no
 // room now.
 func (t *Transport) askEpoll() {
 	n := epollNow(t.epfd, t.epoll[:])
@@ -119,7 +119,7 @@ func (t *Transport) askEpoll() {
 		}
 		l := t.links[e.Fd]
 		if l == nil || l.gen != e.Pad {
-			continue // closed while serving those before it
+			continue // it was closed while earlier ones were served
 		}
 		if l.state == linkUp && e.Events&unix.EPOLLIN != 0 {
 			several = several || busy != nil
@@ -158,7 +158,7 @@ func (t *Transport) serve(l *link, ready uint32) {
 			t.read(l)
 		}
 	case linkParked:
-		// Its dialer has nothing to say before the verdict: it has given up.
+		// Its dialer sends nothing before the verdict, so it has given up.
 		t.dropUnproven(l)
 	default:
 		t.handshake(l)
@@ -166,18 +166,17 @@ func (t *Transport) serve(l *link, ready uint32) {
 }
 
 const (
-	// maxStrangers bounds the callers that have not proven who they are. One
-	// more takes the place of the oldest that has not said who it is; if all
-	// have, the kernel keeps it waiting.
+	// maxUnproven bounds the callers that are not authenticated. One more replaces the oldest
+	// one that has sent no hello. If all have sent one, the new caller waits in the kernel.
 	maxUnproven = 128
-	// maxCallers is how many a Poll takes from a listener.
+	// maxAccepts bounds the callers that a Poll accepts from a listener.
 	maxAccepts = 2 * maxUnproven
 )
 
-// acceptAll takes callers from a listener.
+// acceptAll accepts callers from a listener.
 func (t *Transport) acceptAll(i int) {
 	if i >= len(t.listeners) {
-		return // closed
+		return // the listener was closed
 	}
 	for range maxAccepts {
 		if t.unproven >= maxUnproven && !t.dropSilent() {
@@ -190,12 +189,12 @@ func (t *Transport) acceptAll(i int) {
 		case unix.EAGAIN:
 			return
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
-			// Without a pause the process would never sleep.
+			// Stop listening for a while: otherwise the process would never sleep.
 			t.listenOff()
 			t.setTimer(listenPause)
 			return
 		default:
-			continue // that caller is gone
+			continue // this caller is gone
 		}
 		l, err := t.addLink(fd, linkHello, unix.EPOLLIN)
 		if err != nil {
@@ -205,11 +204,11 @@ func (t *Transport) acceptAll(i int) {
 		t.countUnproven(1)
 		t.setDeadline(l, t.opt.UnprovenTimeout)
 	}
-	t.askNext = true // others wait there
+	t.askNext = true // other callers wait there
 }
 
-// dropSilent drops the oldest caller whose hello has not come, also not since we
-// last looked. It reports whether there was one.
+// dropSilent drops the oldest caller whose hello has still not come. It reports whether there was
+// one.
 func (t *Transport) dropSilent() bool {
 	for {
 		var oldest *link
@@ -228,7 +227,7 @@ func (t *Transport) dropSilent() bool {
 	}
 }
 
-// stranger counts links that have not proven who they are.
+// countUnproven counts the links whose process is not authenticated.
 func (t *Transport) countUnproven(d int) {
 	t.unproven += d
 	if d < 0 && t.reopen {
@@ -248,16 +247,16 @@ func (t *Transport) listenTo(interest uint32) {
 	}
 }
 
-// listenPause is how long a process without free descriptors waits.
+// listenPause is how long a process without free descriptors stops listening.
 const listenPause = 100 * time.Millisecond
 
-// setDeadline gives a link a time from now by which it must have moved on.
+// setDeadline gives a link the time d for its next step.
 func (t *Transport) setDeadline(l *link, d time.Duration) {
 	l.deadline = time.Since(t.start) + d
 	t.setTimer(d)
 }
 
-// setTimer makes the process wake in d at the latest.
+// setTimer makes the process wake within d.
 func (t *Transport) setTimer(d time.Duration) {
 	at := time.Since(t.start) + d
 	if t.timerAt != 0 && t.timerAt <= at {
@@ -270,10 +269,10 @@ func (t *Transport) setTimer(d time.Duration) {
 	}
 }
 
-// expire ends the links whose deadline has passed.
+// expire handles the links whose deadline has passed.
 func (t *Transport) expire() {
 	var ticks [8]byte
-	unix.Read(t.timer, ticks[:]) // EAGAIN if it was set anew meanwhile
+	unix.Read(t.timer, ticks[:]) // EAGAIN if the timer was set again meanwhile
 	t.timerAt = 0
 	if t.reopen && t.unproven < maxUnproven {
 		t.listenOn()
@@ -301,7 +300,7 @@ func (t *Transport) expire() {
 	}
 }
 
-// late ends one link whose deadline has passed.
+// expireLink handles a link whose deadline has passed.
 func (t *Transport) expireLink(l *link) {
 	switch l.state {
 	case linkDialing, linkWelcome, linkVerdict:
@@ -311,8 +310,8 @@ func (t *Transport) expireLink(l *link) {
 	case linkLingering:
 		t.dropLink(l.peer)
 	case linkUp:
-		// It may not be dead at all and go on sending: what it sends from
-		// now on is not waited for. On an error rest is 0.
+		// The process may be alive and go on sending. Wait only for what it has sent so far.
+		// If that cannot be read, remaining is 0.
 		l.peer.expired = true
 		l.peer.remaining, _ = unix.IoctlGetInt(l.fd, unix.TIOCINQ)
 		t.requeue(l)

@@ -11,8 +11,8 @@ import (
 	"gompi/transport"
 )
 
-// Send implements transport.Transport. A payload with token 0 is never
-// queued where it lies: it is copied, or refused as Full.
+// Send implements transport.Transport. It never queues a payload with token 0 in place: it copies
+// the payload, or answers Full.
 func (t *Transport) Send(s transport.Slot, h *wire.Header, b []byte, tok transport.Token) transport.Status {
 	p := t.at(s)
 	if len(b) > t.opt.EagerMax {
@@ -72,25 +72,25 @@ func (t *Transport) queue(p *peer, b []byte, tok transport.Token) transport.Stat
 	return transport.Queued
 }
 
-// transient: the call may work later.
+// isTransient reports whether the call may work later.
 func isTransient(e unix.Errno) bool {
 	return e == unix.EAGAIN || e == unix.EINTR || e == unix.ENOBUFS || e == unix.ENOMEM
 }
 
-// writeFailed notes that a link takes no more. What the peer had sent may
-// still be read; the end comes with the end of that.
+// writeFailed records that a link takes no more output. Input of the peer may still be there to
+// read; the peer ends when that has ended.
 func (t *Transport) writeFailed(p *peer, err error) {
 	p.writeErr = err
 	t.requeue(p.link)
 }
 
-// block waits for EPOLLOUT before the next send.
+// block makes the next send wait for EPOLLOUT.
 func (t *Transport) block(l *link) {
 	t.setBlocked(l, true)
 	t.setInterest(l, unix.EPOLLIN|unix.EPOLLOUT)
 }
 
-// write gives the kernel the front of a link's output, of want bytes.
+// write passes the front of a link's output to the kernel. want is the number of bytes it offered.
 func (t *Transport) write(l *link) (n, want int, e unix.Errno) {
 	p := l.peer
 	d := &t.splicer
@@ -108,7 +108,7 @@ func (t *Transport) write(l *link) (n, want int, e unix.Errno) {
 	return n, want, e
 }
 
-// pump sends what is queued and a bounded piece of the bulk transfers.
+// pump sends queued output, and a bounded part of the bulk transfers.
 func (t *Transport) pump(p *peer) {
 	l := p.link
 	if l == nil || l.state != linkUp && l.state != linkLingering || l.blocked || p.writeErr != nil {

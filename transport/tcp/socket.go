@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parseAddr reads an "ip:port"; names are resolved by whoever publishes
-// addresses.
+// parseAddr parses "ip:port". A process must resolve names before it publishes addresses.
 func parseAddr(s string) (unix.Sockaddr, int, error) {
 	ap, err := netip.ParseAddrPort(s)
 	if err != nil {
@@ -36,10 +35,10 @@ func formatAddr(sa unix.Sockaddr) string {
 	return "unknown"
 }
 
-// backlog is what the kernel keeps for us to accept; it may cap it lower.
+// backlog is the number of connections that the kernel may keep for us to accept.
 const backlog = 1024
 
-// listen opens a listening socket and returns the address it got.
+// listen opens a listening socket and returns its address.
 func listen(addr string) (fd int, bound string, err error) {
 	sa, family, err := parseAddr(addr)
 	if err != nil {
@@ -67,7 +66,7 @@ func listen(addr string) (fd int, bound string, err error) {
 	return fd, formatAddr(sa), nil
 }
 
-// dial starts a connection; it stands when the socket becomes writable.
+// dial starts a connection. It is up when the socket becomes writable.
 func dial(addr string) (int, error) {
 	sa, family, err := parseAddr(addr)
 	if err != nil {
@@ -90,10 +89,10 @@ func dial(addr string) (int, error) {
 	return fd, nil
 }
 
-// tune: frames are written whole, so there is nothing to wait for. Buffer sizes
-// stay the kernel's to choose. Inside a host nothing is ever congested: an
-// algorithm that paces (BBR, some systems' default) only costs there, 4 MiB in
-// 750 us for 595. A kernel that refuses keeps its own.
+// tune sets the options of a socket. Frames are written whole, so Nagle's algorithm would only
+// delay them. The kernel chooses the buffer sizes. Inside a host there is no congestion, and an
+// algorithm that paces (BBR, the default of some systems) only costs time: 4 MiB take 750 us
+// instead of 595. If the kernel refuses another algorithm, its own stays.
 func tune(fd int, sa unix.Sockaddr) error {
 	if isLoopback(sa) {
 		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
@@ -111,7 +110,7 @@ func isLoopback(sa unix.Sockaddr) bool {
 	return false
 }
 
-// accept takes one waiting connection.
+// accept accepts one waiting connection.
 func accept(lfd int) (int, error) {
 	fd, sa, err := unix.Accept4(lfd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 	if err != nil {

@@ -2,9 +2,9 @@
 
 package tcp
 
-// unsafe: the wrappers of x/sys enter the scheduler on every call, which costs
-// more than a non-blocking receive of a small message; these do not, and take
-// vectors without allocating.
+// unsafe: the wrappers of x/sys enter the scheduler on every call, which costs more than a
+// non-blocking receive of a small message. These calls do not, and take vectors without an
+// allocation.
 
 import (
 	"unsafe"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawLimit is the most bytes that a call may copy without telling the Go
-// scheduler: a garbage collection waits for it.
+// rawLimit bounds the bytes that a call may copy without telling the Go scheduler, because a
+// garbage collection must wait for the call.
 const rawLimit = 513 << 10
 
 const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
@@ -32,7 +32,7 @@ func call(raw bool, trap, a1, a2, a3, a4 uintptr) (int, unix.Errno) {
 	return int(n), 0
 }
 
-// recv reads into b, which is not empty.
+// recv reads into b, which must not be empty.
 func recv(fd int, b []byte) (int, unix.Errno) {
 	n, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
@@ -42,7 +42,7 @@ func recv(fd int, b []byte) (int, unix.Errno) {
 	return int(n), 0
 }
 
-// send writes b, which is not empty and at most rawLimit.
+// send writes b, which must not be empty nor longer than rawLimit.
 func send(fd int, b []byte) (int, unix.Errno) {
 	n, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), sendFlags, 0, 0)
@@ -52,8 +52,8 @@ func send(fd int, b []byte) (int, unix.Errno) {
 	return int(n), 0
 }
 
-// vector gathers pieces for one call. It lives on the heap, inside a
-// Transport, so that the addresses in it stay good.
+// vector collects buffers for one call. It is a part of a Transport on the heap, so that the
+// addresses in it stay valid.
 type vector struct {
 	msg   unix.Msghdr
 	iov   [16]unix.Iovec
@@ -61,7 +61,7 @@ type vector struct {
 	bytes int
 }
 
-// add appends a piece; it reports whether there was room.
+// add appends a buffer and reports whether there was room.
 func (v *vector) add(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -85,7 +85,7 @@ func (v *vector) run(fd int, trap uintptr, flags uintptr) (int, unix.Errno) {
 	return n, e
 }
 
-// send writes what was added and empties the vector. more: something follows at once.
+// send writes the buffers and empties the vector. more says that more output follows at once.
 func (v *vector) send(fd int, more bool) (int, unix.Errno) {
 	flags := uintptr(sendFlags)
 	if more {
@@ -94,12 +94,12 @@ func (v *vector) send(fd int, more bool) (int, unix.Errno) {
 	return v.run(fd, unix.SYS_SENDMSG, flags)
 }
 
-// recv reads into what was added and empties the vector.
+// recv reads into the buffers and empties the vector.
 func (v *vector) recv(fd int) (int, unix.Errno) {
 	return v.run(fd, unix.SYS_RECVMSG, unix.MSG_DONTWAIT)
 }
 
-// vmsplice puts the pages of b, which is not empty, into the pipe.
+// vmsplice puts the pages of b, which must not be empty, into the pipe.
 func (d *splicer) vmsplice(b []byte) (int, unix.Errno) {
 	d.iov.Base = unsafe.SliceData(b)
 	d.iov.SetLen(len(b))
@@ -115,12 +115,12 @@ func splice(pipe, fd, n int) (int, unix.Errno) {
 	return int(k), 0
 }
 
-// aligned is b from the first multiple of n bytes on.
+// aligned returns b from the first multiple of n bytes on.
 func aligned(b []byte, n int) []byte {
 	return b[int(-uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(n)):]
 }
 
-// epollNow asks what is ready, without waiting.
+// epollNow returns the events that are ready, without waiting.
 func epollNow(epfd int, ev []unix.EpollEvent) int {
 	n, e := call(true, unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(ev))), uintptr(len(ev)), 0)
@@ -130,7 +130,7 @@ func epollNow(epfd int, ev []unix.EpollEvent) int {
 	return n
 }
 
-// remap puts new pages where b lies; b is whole pages. Other mappings keep the old pages.
+// remap replaces the pages of b by new ones. b must be whole pages. Other users keep the old ones.
 func remap(b []byte) error {
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)

@@ -43,8 +43,8 @@ func TestConformance(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Fabric { return newFabric(Options{}) })
 }
 
-// TestConformanceLent lends the kernel what goes in bulk.
-func TestConformanceLent(t *testing.T) {
+// TestConformanceSpliced splices all bulk transfers.
+func TestConformanceSpliced(t *testing.T) {
 	transporttest.RunWith(t, transporttest.Options{Rounds: 50},
 		func(t *testing.T) transporttest.Fabric { return newFabric(Options{spliceFrom: probeBytes}) })
 }

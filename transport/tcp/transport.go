@@ -14,14 +14,14 @@ import (
 	"gompi/transport"
 )
 
-// Name is what the transport is called in settings.
+// Name is the name of the transport in settings.
 const Name = "tcp"
 
-// eagerBest: docs/design/003-tcp.md has the measurement.
+// eagerBest is explained with its measurement in docs/design/003-tcp.md.
 const eagerBest = 64 << 10
 
-// Transport is one process's TCP. It implements transport.Transport and has,
-// like that, one caller at a time; it has no goroutine.
+// Transport is the TCP transport of one process. Like every transport.Transport it has one caller
+// at a time. It has no goroutine.
 type Transport struct {
 	env   transport.Env
 	opt   Options
@@ -32,37 +32,37 @@ type Transport struct {
 
 	peers     []*peer // by slot; nil if free
 	freeSlots []transport.Slot
-	byProc    map[wire.ProcID]*peer // also those that are down, until Release
+	byProc    map[wire.ProcID]*peer // includes peers that are down, until Release
 
-	links     []*link // by what epoll tells; nil if free
+	links     []*link // by the index in epoll's data; nil if free
 	freeLinks []int32
 	linkGen   int32
-	unproven  int // links that have not proven who they are
+	unproven  int // links whose process is not authenticated
 	up        int // links that carry frames
 	lingering int // links that are released and not closed
 	blocked   int // links that wait for EPOLLOUT
 
 	start   time.Time
-	timerAt time.Duration // what the timer is set to; 0 is off
+	timerAt time.Duration // expiry of the timer; 0: off
 
-	// The Poll under way, and what is left for the next.
+	// The running Poll, and what is left for the next one.
 	events  []transport.Event
 	emitted int
 	pending []transport.Event
 	ready   []*link // links that want a turn in the next Poll
-	serving []*link // ready of the Poll under way
+	serving []*link // ready links of the running Poll
 	failing []*peer
-	redials []*peer // that are dialled again when the timer says so
+	redials []*peer // peers to dial again when the timer expires
 	turn    uint64
 
-	direct  *link // the only busy link: polled without asking epoll
-	idle    int   // how often it had nothing
-	last    *link // the link of the last input that epoll told
+	direct  *link // the only busy link: it is read without asking epoll
+	idle    int   // number of times that it had no input
+	last    *link // link of the last input that epoll reported
 	askNext bool  // ask epoll in the next Poll in any case
-	reopen  bool  // listeners are off
+	reopen  bool  // the listeners are switched off
 
 	scratch [msgHead + copyMax]byte
-	blocks  [][]byte // free, as are the next two
+	blocks  [][]byte // free list; the next two are free lists, too
 	freeOut []*bulkOut
 	freeIn  []*bulkIn
 	vec     vector
@@ -72,8 +72,7 @@ type Transport struct {
 
 var _ transport.Transport = (*Transport)(nil)
 
-// Open makes a transport that listens. The caller owns it and ends it with
-// Close.
+// Open returns a transport that listens. The caller owns it and must Close it.
 func Open(env transport.Env, opt Options) (*Transport, error) {
 	if err := opt.complete(env.Setting); err != nil {
 		return nil, err
@@ -82,8 +81,13 @@ func Open(env transport.Env, opt Options) (*Transport, error) {
 		return nil, errors.New("tcp: a process without id")
 	}
 	t := &Transport{
-		env: env, opt: opt, epfd: -1, timer: -1,
-		byProc: make(map[wire.ProcID]*peer), start: time.Now(), askNext: true,
+		env:     env,
+		opt:     opt,
+		epfd:    -1,
+		timer:   -1,
+		byProc:  make(map[wire.ProcID]*peer),
+		start:   time.Now(),
+		askNext: true,
 	}
 	if err := t.open(); err != nil {
 		t.closeAll()
@@ -136,7 +140,7 @@ func (t *Transport) watch(fd int, tag int32) error {
 	return nil
 }
 
-// Addrs are the addresses to announce, best first.
+// Addrs returns the addresses to announce, the best first.
 func (t *Transport) Addrs() []string { return append([]string(nil), t.addrs...) }
 
 // Caps implements transport.Transport.
@@ -144,8 +148,7 @@ func (t *Transport) Caps() transport.Caps {
 	return transport.Caps{Name: Name, EagerMax: t.opt.EagerMax, EagerBest: min(eagerBest, t.opt.EagerMax), SpinEvery: spinEvery}
 }
 
-// Connect implements transport.Transport. Nothing is dialled if the peer's
-// own connection is here already.
+// Connect implements transport.Transport. It does not dial if the peer has connected already.
 func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	if c.SameHost {
 		for _, fd := range []int{c.Segment, c.Bell} {
@@ -183,7 +186,7 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	return p.slot, nil
 }
 
-// forgetUp drops an EvUp that has not been told: the engine has connected.
+// forgetUp drops a pending EvUp, because the engine has called Connect.
 func (t *Transport) forgetUp(s transport.Slot) {
 	for i, e := range t.pending {
 		if e.Slot == s && e.Kind == transport.EvUp {
@@ -193,11 +196,11 @@ func (t *Transport) forgetUp(s transport.Slot) {
 	}
 }
 
-// FD implements transport.Transport: the epoll descriptor of all sockets.
+// FD implements transport.Transport. It is the epoll descriptor of all sockets.
 func (t *Transport) FD() int { return t.epfd }
 
-// Arm implements transport.Transport. Sockets and deadlines are always in
-// the epoll descriptor; what is left is what lies in memory.
+// Arm implements transport.Transport. Sockets and deadlines are always in the epoll descriptor, so
+// only work in memory needs a check.
 func (t *Transport) Arm() bool {
 	t.askNext = true
 	t.stopDirect()
@@ -207,8 +210,8 @@ func (t *Transport) Arm() bool {
 // Disarm implements transport.Transport.
 func (t *Transport) Disarm() { t.askNext = true }
 
-// Flushed implements transport.Transport. The kernel has everything; Close
-// sees to it that nothing overtakes it.
+// Flushed implements transport.Transport. The kernel has all output; Close makes sure that nothing
+// overtakes it.
 func (t *Transport) Flushed() bool {
 	for _, p := range t.peers {
 		if p != nil && (!p.out.empty() || len(p.sending) > 0) {
@@ -223,9 +226,8 @@ func (t *Transport) Flushed() bool {
 	return true
 }
 
-// Taken implements transport.Keeper: the kernels of the peers have everything. What
-// an ending process has not read resets its connections, and what is still on its way
-// would be lost.
+// Drained implements transport.Drainer: the kernels of the peers have all output. An ending process
+// with unread input resets its connections, and output on its way would be lost.
 func (t *Transport) Drained() bool {
 	for _, l := range t.links {
 		if l == nil || l.state != linkUp && l.state != linkLingering {
@@ -238,8 +240,8 @@ func (t *Transport) Drained() bool {
 	return true
 }
 
-// Close implements transport.Transport. It waits at most LingerTimeout for
-// the peers to take what was sent and to end their side.
+// Close implements transport.Transport. It waits at most LingerTimeout for the peers to take all
+// output and to end their side.
 func (t *Transport) Close() error {
 	end := time.Since(t.start) + t.opt.LingerTimeout
 	t.closeListeners()
@@ -277,7 +279,7 @@ func (t *Transport) closeListeners() {
 	t.listeners = nil
 }
 
-// closeAll frees every descriptor.
+// closeAll closes every descriptor.
 func (t *Transport) closeAll() {
 	t.closeListeners()
 	for _, l := range t.links {

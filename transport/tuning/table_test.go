@@ -27,8 +27,8 @@ func TestTable(t *testing.T) {
 		"\nnear push x":           `line 2 of the table: "x" is not a number`,
 		"near push -1":            "not a number of bytes from 0",
 		"far push 99999999":       "to 16777216",
-		"middle push 3":           "middle push is no limit",
-		"near eager 3\nnear":      "near eager is no limit",
+		"middle push 3":           "middle push is not a threshold",
+		"near eager 3\nnear":      "near eager is not a threshold",
 		"near push 1\nfar alone ": "line 2",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -24,7 +24,7 @@ func expectClosed(t *testing.T, p *proc, c *caller) {
 		close(closed)
 	}()
 	done := false
-	until(t, "the stranger to be dropped", func() bool {
+	until(t, "the unproven caller to be dropped", func() bool {
 		select {
 		case <-closed:
 			done = true
@@ -33,7 +33,7 @@ func expectClosed(t *testing.T, p *proc, c *caller) {
 		return done
 	}, p)
 	if p.up != 0 || p.unproven != 0 || len(p.events) != 0 {
-		t.Fatalf("after a stranger: %d links up, %d strangers, events %v", p.up, p.unproven, p.events)
+		t.Fatalf("after an unproven caller: %d links up, %d unproven, events %v", p.up, p.unproven, p.events)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestWrongSecret(t *testing.T) {
 }
 
 // TestStrangersAreBounded: callers that say nothing fill the places for
-// strangers, not the process, and keep nobody out: a real one comes through
+// unproven callers, not the process, and keep nobody out: a real one comes through
 // behind any number of them, and before them.
 func TestStrangersAreBounded(t *testing.T) {
 	p := open(t, 1, Options{UnprovenTimeout: time.Hour})
@@ -123,7 +123,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	good := callUp(t, p, 9)
 	good.join(p)
 	if p.unproven > maxUnproven {
-		t.Fatalf("%d strangers, at most %d are allowed", p.unproven, maxUnproven)
+		t.Fatalf("%d unproven callers, at most %d are allowed", p.unproven, maxUnproven)
 	}
 	var w [welcomeBytes]byte
 	if _, err := io.ReadFull(early, w[:]); err != nil {

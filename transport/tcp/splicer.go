@@ -9,32 +9,33 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// To a far processor of the same host the copy into the kernel's own pages, which the
-// receiver's processor has read last, costs three times of what it costs to a near one. So
-// the payload of a large transfer is copied past the cache into pages of ours, and the
-// kernel is lent these: vmsplice, splice. docs/results/tcp.md has the figures.
+// A send normally copies the payload into the kernel's own pages, which the receiver's processor
+// has read last. If that processor is far, this copy takes three times as long as if it is near.
+// So for a large transfer to a far processor of the same host, the payload is copied by
+// non-temporal stores into pages of ours, and vmsplice and splice pass these to the socket.
+// docs/results/tcp.md has the figures.
 const (
-	spliceMin  = 1 << 20   // a transfer from here on
-	slotBytes  = 256 << 10 // what is copied, and lent, at a time
+	spliceMin  = 1 << 20   // least size of such a transfer
+	slotBytes  = 256 << 10 // bytes of a slot
 	slots      = 16
 	hugePage   = 2 << 20
-	probeBytes = 4 << 10 // what is lent to a near processor: the end of a transfer, as a probe
+	probeBytes = 4 << 10 // end of a transfer to a near processor that is spliced to measure the distance
 )
 
-// slot is a part of the lender's memory. It is free without a link, and when the peer has
-// taken a frame behind seq: the frame that it holds some of has been read then.
+// slot is a part of the splicer's memory. It is free if it has no link. It becomes free when the
+// peer has acknowledged a frame after seq: the peer has then read the whole slot.
 type slot struct {
 	link  *link
 	seq   uint64
 	bytes int
 }
 
-// lender is the memory that a transport lends to the kernel, and the pipe on whose way it
-// gets there. The zero value has neither yet. Its owner is the Transport.
+// splicer is the memory whose pages go to sockets, with the pipe that they go through. The zero
+// value has neither yet. The Transport owns it.
 type splicer struct {
-	off       bool   // this kernel does not do it
-	mem       []byte // of the slots; nil: not mapped
-	mapping   []byte // the mapping around it
+	off       bool   // this kernel does not support it
+	mem       []byte // of the slots; nil if it is not mapped
+	mapping   []byte // the mapping around mem
 	slots     [slots]slot
 	next      int
 	pipe      [2]int
@@ -44,14 +45,14 @@ type splicer struct {
 	iov       unix.Iovec
 }
 
-// loan is a link's part in it.
+// spliceState is the state of a link with respect to the splicer.
 type spliceState struct {
 	loopback   bool // the peer is on this host
-	slotsInUse int  // slots that are not free
+	slotsInUse int  // slots of this link
 	meter      cachedist.Meter
 }
 
-// plain is how many bytes of a piece are sent from where they lie, before the rest is lent.
+// copiedBytes returns how many bytes of a segment are sent by a copy before the rest is spliced.
 func (t *Transport) copiedBytes(l *link, q *segment) int {
 	n := len(q.b)
 	least := spliceMin
@@ -74,10 +75,11 @@ func (t *Transport) copiedBytes(l *link, q *segment) int {
 	return n
 }
 
-// room makes next a slot for l, and reports whether there is one: a free one. renew: else one of
-// another link over which nothing is sent. Its peer may be silent for ever, and so never say what
-// it has read: the kernel keeps the pages that it was lent, and the slot gets new ones.
-func (d *splicer) findSlot(l *link, renew bool) bool {
+// findSlot makes next a slot for l, and reports whether there is one. It takes a free slot. With
+// replace it may also take a slot of another link that has nothing to send. The peer of that link
+// may never say that it has read the slot. The kernel keeps the old pages, and the slot gets new
+// ones.
+func (d *splicer) findSlot(l *link, replace bool) bool {
 	silent := -1
 	for k := range slots {
 		i := (d.next + k) % slots
@@ -89,14 +91,14 @@ func (d *splicer) findSlot(l *link, renew bool) bool {
 			silent = i
 		}
 	}
-	if silent < 0 || !renew || !d.replaceSlot(silent) {
+	if silent < 0 || !replace || !d.replaceSlot(silent) {
 		return false
 	}
 	d.next = silent
 	return true
 }
 
-// renew takes a slot from its link and gives it new pages. Without them nothing more is lent.
+// replaceSlot takes a slot from its link and gives it new pages. If there are none, splicing ends.
 func (d *splicer) replaceSlot(i int) bool {
 	d.slots[i].link.slotsInUse--
 	d.slots[i] = slot{}
@@ -104,7 +106,7 @@ func (d *splicer) replaceSlot(i int) bool {
 	return !d.off
 }
 
-// lend copies the front of q into a slot and puts that into the pipe.
+// stage copies the front of q into a slot and puts the slot into the pipe.
 func (d *splicer) stage(l *link, q *segment, seq uint64) {
 	if d.off = d.open() != nil; d.off {
 		return
@@ -123,7 +125,7 @@ func (d *splicer) stage(l *link, q *segment, seq uint64) {
 	d.owner, d.pipeBytes = l, n
 }
 
-// send gives the socket of the owner what is in the pipe.
+// send moves data from the pipe to the socket of the owner.
 func (d *splicer) send() (n int, e unix.Errno) {
 	n, e = splice(d.pipe[0], d.owner.fd, d.pipeBytes)
 	if d.pipeBytes -= n; d.pipeBytes == 0 {
@@ -132,7 +134,7 @@ func (d *splicer) send() (n int, e unix.Errno) {
 	return n, e
 }
 
-// open maps the memory and opens the pipe, if that has not been done.
+// open maps the memory and opens the pipe, unless that was done before.
 func (d *splicer) open() (err error) {
 	if d.mem == nil {
 		d.mapping, err = unix.Mmap(-1, 0, slots*slotBytes+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -140,14 +142,14 @@ func (d *splicer) open() (err error) {
 			return err
 		}
 		d.mem = aligned(d.mapping, hugePage)[:slots*slotBytes]
-		unix.Madvise(d.mem, unix.MADV_HUGEPAGE) // small pages do, too
+		unix.Madvise(d.mem, unix.MADV_HUGEPAGE) // small pages work, too
 	}
 	if !d.piped {
 		if err := unix.Pipe2(d.pipe[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
 			return err
 		}
 		d.piped = true
-		// A user who has many pipes gets small ones, which are not worth it.
+		// A user with many pipes gets small ones, which are not worth it.
 		if _, err := unix.FcntlInt(uintptr(d.pipe[1]), unix.F_SETPIPE_SZ, slotBytes); err != nil {
 			d.closePipe()
 			return err
@@ -156,7 +158,8 @@ func (d *splicer) open() (err error) {
 	return nil
 }
 
-// reclaim frees the slots that the peer of l has read, and looks how far it is by the last.
+// reclaim frees the slots that the peer of l has read, and measures the peer's distance by the
+// last one.
 func (t *Transport) reclaim(l *link) {
 	d := &t.splicer
 	last := -1
@@ -176,8 +179,8 @@ func (t *Transport) reclaim(l *link) {
 	}
 }
 
-// forget is called before l is closed. What it was lent may be unread and must stay as it
-// is: the memory is left to the kernel.
+// forget runs before l is closed. Slots of l may be unread and must not change, so the kernel
+// keeps the memory.
 func (d *splicer) forget(l *link) {
 	if d.owner == l {
 		d.closePipe()
@@ -204,7 +207,7 @@ func (d *splicer) unmap() {
 	d.mem, d.mapping, d.next = nil, nil, 0
 }
 
-// close gives everything back.
+// close releases the memory and the pipe.
 func (d *splicer) close() {
 	if d.piped {
 		d.closePipe()

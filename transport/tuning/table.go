@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ways says how messages of which length go between processes of one host, to a
-// processor that shares a cache with this one and to one that does not. The built-in table is
-// what was best on the machines in docs/results/shm.md; `gompibench tune shm`
-// measures one, and gompirun --shm-table takes it.
+// Package tuning holds the protocol thresholds of the shared-memory transport: the message
+// lengths from which it uses another way to copy. There is one set for peers that share a
+// cache with this process (near) and one for others (far). The built-in Table is the best one
+// on the machines of docs/results/shm.md. `gompibench tune shm` measures a
+// machine, and gompirun --shm-table reads the result.
 package tuning
 
 import (
@@ -12,22 +13,24 @@ import (
 	"strings"
 )
 
-// Table has the limits for either distance.
+// Table has the thresholds for near and for far peers.
 type Table struct{ Near, Far Thresholds }
 
-// Limits are lengths in bytes.
+// Thresholds are lengths in bytes.
 type Thresholds struct {
-	// Answer and Stream are from where on payloads that answer a message, and those that do
-	// not, are written past the cache, in a ring that is wide; 0: none are.
+	// Answer and Stream are the least lengths of payloads that are written with non-temporal
+	// stores in a streaming ring: Answer for payloads that answer a message, Stream for
+	// others. 0 means that none are.
 	Answer, Stream int
-	// Push is up to where transfers are pushed: their pieces follow the offer unasked.
+	// Push is the length up to which a transfer is pushed: its data follow the offer without
+	// a request.
 	Push int
-	// Alone is up to where the receiver copies a transfer that is not pushed alone, at once:
-	// beyond, both sides copy.
+	// Alone is the length up to which the receiver alone copies a transfer that is not
+	// pushed. Of longer ones both sides copy a part.
 	Alone int
 }
 
-// Most is the largest limit.
+// MaxThreshold is the largest threshold.
 const MaxThreshold = 16 << 20
 
 // Default is the built-in table.
@@ -38,7 +41,8 @@ func Default() Table {
 	}
 }
 
-// Least is the shortest payload for which the distance matters; 0: there is none.
+// Smallest returns the least length of a payload for which the distance matters, or 0 if it
+// never matters.
 func (t *Table) Smallest() (least int) {
 	for _, l := range [...]*Thresholds{&t.Near, &t.Far} {
 		for _, n := range [...]int{l.Answer, l.Stream} {
@@ -50,25 +54,30 @@ func (t *Table) Smallest() (least int) {
 	return least
 }
 
-// fields are the limits of a table by the words of its text.
+// entries returns the thresholds of a table with their names in the text form.
 func (t *Table) entries() []entry {
 	var list []entry
 	for _, d := range [...]struct {
 		name string
 		l    *Thresholds
 	}{{"near", &t.Near}, {"far", &t.Far}} {
-		list = append(list, entry{d.name, "answer", &d.l.Answer}, entry{d.name, "stream", &d.l.Stream}, entry{d.name, "push", &d.l.Push}, entry{d.name, "alone", &d.l.Alone})
+		list = append(list,
+			entry{d.name, "answer", &d.l.Answer},
+			entry{d.name, "stream", &d.l.Stream},
+			entry{d.name, "push", &d.l.Push},
+			entry{d.name, "alone", &d.l.Alone})
 	}
 	return list
 }
 
+// entry is one threshold of a table.
 type entry struct {
 	distance, way string
 	n             *int
 }
 
-// Parse reads a table as text: lines {distance, way, bytes}, what is left out is as in
-// Default. What follows # is a comment. Errors name the line.
+// Parse reads a table as text. Each line is DISTANCE WAY BYTES; text after # is a comment. A
+// threshold without a line has its value in Default. Errors name the line.
 func Parse(text string) (Table, error) {
 	t := Default()
 	number := 0
@@ -101,10 +110,10 @@ func (t *Table) set(words []string) error {
 		*f.n = n
 		return nil
 	}
-	return fmt.Errorf("%s %s is no limit: there are near and far, each with answer, stream, push and alone", words[0], words[1])
+	return fmt.Errorf("%s %s is not a threshold: the distances are near and far, the ways answer, stream, push and alone", words[0], words[1])
 }
 
-// String is the table as Parse reads it.
+// String returns the table in the form that Parse reads.
 func (t Table) String() string {
 	var b strings.Builder
 	for _, f := range t.entries() {

@@ -7,7 +7,7 @@ import (
 	"gompi/transport"
 )
 
-// stream is the transport.FastBox of a slot.
+// stream wraps the transport.FastBox of a slot.
 type stream struct {
 	t     *wrapper
 	slot  transport.Slot
@@ -32,8 +32,8 @@ func (t *wrapper) FastBox(s transport.Slot) transport.FastBox {
 	return l.stream
 }
 
-// Take implements transport.FastBox. The first event that Poll has held back goes
-// before what the fast box below has; that it may hold back, too.
+// Take implements transport.FastBox. An event that Poll holds back comes before messages of the
+// fast box below. Take may hold the latter back, too.
 func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
 	t, l := x.t, x.t.slot(x.slot)
 	if l.down {
@@ -64,7 +64,7 @@ func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
 	return x.taken, true
 }
 
-// reserver is the transport.Reserver below.
+// reserver wraps the transport.Reserver below.
 type reserver struct {
 	below transport.Reserver
 	t     *wrapper

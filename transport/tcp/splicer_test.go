@@ -38,7 +38,7 @@ func TestLentToTheSilent(t *testing.T) {
 	silent := p.byProc[q.env.Self].link
 	until(t, "all of it in the kernel", func() bool { return silent.slotsInUse == spliceMin/slotBytes && p.count(transport.EvBulk) == 1 }, p)
 	if p.splicer.off {
-		t.Skip("this kernel lends nothing")
+		t.Skip("this kernel does not splice")
 	}
 	other := offered(t, p, r, 'r', 4*slots*slotBytes)
 	most := 0

@@ -12,12 +12,12 @@ import (
 	"gompi/transport"
 )
 
-// The handshake as steps of a link. Each step reads exactly what it expects,
-// so that no frame is taken for a part of it.
+// The handshake runs as a state machine of a link. Each step reads exactly the bytes that it
+// expects, so it never takes a part of a frame.
 
 var errClosed = errors.New("it closed the connection during the handshake")
 
-// greet moves a link's handshake on; the socket is ready.
+// handshake advances the handshake of a link whose socket is ready.
 func (t *Transport) handshake(l *link) {
 	if l.state == linkDialing {
 		if err := t.sayHello(l); err != nil {
@@ -67,8 +67,8 @@ func (t *Transport) handshake(l *link) {
 	}
 }
 
-// secretWith is what processes of a job and this one prove to each other; false: those
-// have no business here.
+// secretWith returns the secret that this process and those of a job share. It returns false if
+// there is none; then they must not connect.
 func (t *Transport) secretWith(job wire.JobID) (secret [32]byte, ok bool) {
 	switch {
 	case job == t.env.Self.Job:
@@ -79,12 +79,12 @@ func (t *Transport) secretWith(job wire.JobID) (secret [32]byte, ok bool) {
 	return t.env.ForeignSecret(job)
 }
 
-// errSecret is made when it is needed: every process would pay for a variable.
+// errSecret is a function, because a variable would cost every process its initialisation.
 func errSecret() error {
 	return fmt.Errorf("%w: it does not know this job's secret", transport.ErrProtocol)
 }
 
-// ungreeted ends a link whose handshake failed.
+// handshakeFailed ends a link whose handshake has failed.
 func (t *Transport) handshakeFailed(l *link, err error) {
 	if l.state == linkWelcome || l.state == linkVerdict {
 		t.dialFailed(l, err)
@@ -93,6 +93,7 @@ func (t *Transport) handshakeFailed(l *link, err error) {
 	}
 }
 
+// nonce fills b with random bytes.
 func nonce(b *[nonceBytes]byte) error {
 	for n := 0; n < len(b); {
 		k, err := unix.Getrandom(b[n:], 0)
@@ -104,6 +105,7 @@ func nonce(b *[nonceBytes]byte) error {
 	return nil
 }
 
+// sayHello sends the first message of the dialer.
 func (t *Transport) sayHello(l *link) error {
 	if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || e != 0 {
 		return errnoOr(unix.Errno(e), unix.EIO)
@@ -122,6 +124,7 @@ func (t *Transport) sayHello(l *link) error {
 	return nil
 }
 
+// sayWelcome answers a hello on the side of the acceptor.
 func (t *Transport) sayWelcome(l *link) error {
 	h, err := decodeHello(&l.hello)
 	w := welcome{from: t.env.Self}
@@ -140,7 +143,7 @@ func (t *Transport) sayWelcome(l *link) error {
 	}
 	putWelcome(&l.welcome, &w)
 	if err != nil {
-		// Unsigned, it only names this side, for the caller's diagnostics.
+		// Without a valid code, the welcome only names this process, for the caller's error.
 		send(l.fd, l.welcome[:])
 		return err
 	}
@@ -155,6 +158,7 @@ func (t *Transport) sayWelcome(l *link) error {
 	return nil
 }
 
+// sayProof checks a welcome and answers it on the side of the dialer.
 func (t *Transport) sayProof(l *link) error {
 	w, err := decodeWelcome(&l.welcome)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"gompi/transport"
 )
 
-// TestHotLinkWakes: epoll is not told of the input of the hot link, but whoever is about to
+// TestDirectLinkWakes: epoll does not report the input of the direct link, but whoever is about to
 // sleep hears of it, and of what has come before.
-func TestHotLinkWakes(t *testing.T) {
+func TestDirectLinkWakes(t *testing.T) {
 	p := newPinger(t, Options{})
 	h := &wire.Header{askEcho}
 	readable := func(msec int) bool {
@@ -26,7 +26,7 @@ func TestHotLinkWakes(t *testing.T) {
 	for _, first := range []bool{true, false} { // whether Arm comes before the message
 		for turns := 0; p.t.direct == nil; turns++ {
 			if turns == 1<<16 {
-				t.Fatal("a ping-pong makes no link hot")
+				t.Fatal("a ping-pong makes no link direct")
 			}
 			p.message(h, nil)
 		}
@@ -45,7 +45,7 @@ func TestHotLinkWakes(t *testing.T) {
 				}
 			}
 			if readable(0) {
-				t.Error("epoll tells of the input of a hot link")
+				t.Error("epoll reports the input of a direct link")
 			}
 			if !p.t.Arm() {
 				t.Fatal("Arm: not idle")

@@ -7,54 +7,55 @@ import (
 	"gompi/transport"
 )
 
-// able is the wrapper with the capabilities of the transport below. FastBoxes,
-// Oversubscriber, Checker and Collector need none below: their contract allows to do nothing.
+// withCapabilities returns the wrapper with the optional capabilities of the transport below.
+// FastBoxes, Oversubscriber, Checker and Collector are always there, because their contracts allow
+// a transport to do nothing.
 func (t *wrapper) withCapabilities() transport.Transport {
-	place, places := t.Transport.(transport.Reserver)
-	share, shares := t.Transport.(transport.Sharer)
-	copies, singly := t.Transport.(transport.SingleCopy)
-	p, s, x := reserver{place, t}, sharer{share, t}, singleCopy{copies, t}
+	r, reserves := t.Transport.(transport.Reserver)
+	s, shares := t.Transport.(transport.Sharer)
+	c, copies := t.Transport.(transport.SingleCopy)
+	reserve, share, single := reserver{r, t}, sharer{s, t}, singleCopy{c, t}
 	switch {
-	case places && shares && singly:
+	case reserves && shares && copies:
 		return struct {
 			*wrapper
 			reserver
 			sharer
 			singleCopy
-		}{t, p, s, x}
-	case places && shares:
+		}{t, reserve, share, single}
+	case reserves && shares:
 		return struct {
 			*wrapper
 			reserver
 			sharer
-		}{t, p, s}
-	case places && singly:
+		}{t, reserve, share}
+	case reserves && copies:
 		return struct {
 			*wrapper
 			reserver
 			singleCopy
-		}{t, p, x}
-	case shares && singly:
+		}{t, reserve, single}
+	case shares && copies:
 		return struct {
 			*wrapper
 			sharer
 			singleCopy
-		}{t, s, x}
-	case places:
+		}{t, share, single}
+	case reserves:
 		return struct {
 			*wrapper
 			reserver
-		}{t, p}
+		}{t, reserve}
 	case shares:
 		return struct {
 			*wrapper
 			sharer
-		}{t, s}
-	case singly:
+		}{t, share}
+	case copies:
 		return struct {
 			*wrapper
 			singleCopy
-		}{t, x}
+		}{t, single}
 	}
 	return t
 }
