@@ -71,7 +71,7 @@ func TestLateErrors(t *testing.T) {
 			if err == nil {
 				return false
 			}
-			wantError(t, err, mpi.ErrUnreachable, op, "bytes [0, 0+64) of 64", "made to fail")
+			wantError(t, err, mpi.ErrUnreachable, op, "bytes [0, 0+64) of 64", "injected failure")
 			if e := new(mpi.Error); !errors.As(err, &e) || e.Peer != 0 {
 				t.Fatalf("%+v", e)
 			}

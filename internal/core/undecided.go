@@ -34,7 +34,7 @@ func NewOutput(op, set uint32) *Output {
 }
 
 // Undone is why there are no such sets any more, as far as the process knows: nil, or a
-// fault.Undone.
+// fault.Rollback.
 func (p *Process) Undone(over []*Output) error {
 	u := &p.undecided
 	u.mu.Lock()
@@ -56,7 +56,7 @@ type undecided struct {
 }
 
 // pending is one of them, of which the head knows. Its context ends, with a
-// fault.Undone, when it is rolled back.
+// fault.Rollback, when it is rolled back.
 type pending struct {
 	ctx    context.Context
 	undo   context.CancelCauseFunc

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollcall keeps the record of a process's blocking calls in its
-// shared segment, where the agent reads it when somebody asks who waits for
-// whom: always on, and legible when the process is stuck or stopped.
+// Package callreg is the registry of a process's blocking calls in its shared segment. The agent
+// reads it when a user asks which process waits for which. It is always on, and can be read when
+// the process is stuck or stopped. A Registry is the owner's side; Read is the reader's side. An
+// Entry is one call, and Report is the text for users. Counters count the process's traffic.
 //
-// The owner alone writes. The reader trusts nothing: whatever the bytes are,
-// Read ends and returns sane entries. All numbers are little endian, all words
-// 8 bytes; a slot is read and written by whole words.
+// Only the owner writes. The reader trusts nothing: whatever the bytes are, Read ends and returns
+// valid entries. All numbers are little-endian and all words have 8 bytes. A slot is read and
+// written by whole words.
 //
 //	offset   bytes  what
 //	0        8      magic
 //	8        8      version
 //	16       112    0
-//	128      40     the process's Tally
+//	128      40     the process's Counters
 //	168      88     0
 //	256      256    slot 0
 //	...             slots 1 to 62
@@ -32,6 +33,6 @@
 //	80       24     operation
 //	104      120    caller
 //	224      8      job of the process that keeps the call waiting (Entry.Holder)
-//	232      8      its serial (low); 1 if it is only before this one in line (high)
+//	232      8      its serial (low); 1 if it only waits before this one (high)
 //	240      16     0
 package callreg

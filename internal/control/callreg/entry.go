@@ -8,23 +8,23 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Values of Entry.Peer that are no rank.
+// Values of Entry.Peer that are not ranks.
 const (
 	AnyPeer = -1 // any source
-	NoPeer  = -2 // a collective, or a wait for nobody in particular
+	NoPeer  = -2 // a collective, or a wait for no particular process
 )
 
-// NoTag as Entry.Tag: the call has neither tag nor length.
+// NoTag is the Entry.Tag of a call without a tag and a length.
 const NoTag = -2
 
-// firstPersistent is the first Tag of a collective that has no number of its own.
+// firstPersistent is the first Tag of collectives that have no number of their own.
 const firstPersistent = 1 << 30
 
-// Limits of the texts in an Entry; longer ones are cut.
+// Bounds on the texts of an Entry. Longer texts are cut.
 const (
 	MaxOp     = 24
 	MaxCaller = 120
-	// MaxInstead bounds Instead where it is sent.
+	// MaxUnmatched bounds Unmatched where it is sent.
 	MaxUnmatched = 200
 )
 
@@ -34,30 +34,31 @@ type Entry struct {
 	Comm     wire.ContextID
 	CommSize int
 	Rank     int // the caller's rank in the communicator
-	// Peer is a rank of the communicator, AnyPeer or NoPeer; PeerProc the
-	// process behind it, zero if Peer is no rank.
+	// Peer is a rank of the communicator, AnyPeer or NoPeer. PeerProc is the process of that
+	// rank, or zero if Peer is not a rank.
 	Peer     int
 	PeerProc wire.ProcID
-	// Holder is the process that keeps the call waiting where that is not
-	// PeerProc: it holds the lock that the call wants, or, if InLine, waits for
-	// it, too, and comes first. Zero: PeerProc is all that is known.
+	// Holder is the process that keeps the call waiting, if that is not PeerProc. It holds the
+	// lock that the call wants. If HolderWaits is set, it waits for the lock, too, and comes
+	// first. Zero means that only PeerProc is known.
 	Holder      wire.ProcID
 	HolderWaits bool
-	// Running: the call waits for nobody, it is at work. Since is not known then.
-	// A Book has no such calls: the process says so itself, when it is asked.
+	// Running says that the call does not wait but works. Then Since is not known. A Registry
+	// has no such calls: the process reports them when it is asked.
 	Running bool
-	// Instead is, of a receive or probe, what is there and does not match it: "a
-	// message with tag 98 of 32 bytes from rank 1". As Running, it is said when asked.
+	// Unmatched describes, for a receive or probe, a message that is there and does not match:
+	// "a message with tag 98 of 32 bytes from rank 1". The process reports it when it is asked.
 	Unmatched string
-	// Tag is a message's. Of a collective it is the number of the call, from 0
-	// on, on its communicator, or from firstPersistent on that of an Init.
+	// Tag is the tag of a message. For a collective it is the number of the call on its
+	// communicator, from 0 on; for one with an Init it is the number of that Init, from
+	// firstPersistent on.
 	Tag    int
 	Bytes  int64
 	Since  time.Time
 	Caller string // "file.go:123 func": at most MaxCaller bytes, its end is kept
 }
 
-// waitsFor is the process that the call waits for; zero: none in particular.
+// waitsFor returns the process that the call waits for, or zero if there is no particular one.
 func (e *Entry) waitsFor() wire.ProcID {
 	if e.Holder != (wire.ProcID{}) {
 		return e.Holder
@@ -65,14 +66,13 @@ func (e *Entry) waitsFor() wire.ProcID {
 	return e.PeerProc
 }
 
-// ProcEntries is what is known of one process, for Report.
+// ProcEntries is what Report knows about one process.
 type ProcEntries struct {
 	Proc       wire.ProcID
 	Rank, Size int // in its world
-	// Name, if not empty, is what it is called in place of its rank.
+	// Name, if not empty, replaces the rank in texts.
 	Name string
-	// Note replaces the entries of a process that is in no state to have
-	// any: "exited", "not started"; else "".
+	// Note, if not empty, says why a process has no entries: "exited", "not started".
 	Note    string
 	Entries []Entry
 }

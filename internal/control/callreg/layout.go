@@ -4,20 +4,20 @@ package callreg
 
 import "gompi/internal/base/wire"
 
-// The layout (see the package's comment). wire.Protocol changes with any of these.
+// The layout; the package comment has a drawing. A change of any of these changes wire.Protocol.
 const (
 	version = wire.Protocol
 	magic   = 0x6c6c6f6376706d67 // "gmpvcoll" little endian
 
 	headBytes   = 256
-	offCounters = 128 // a Tally, alone on its cache lines
+	offCounters = 128 // Counters, alone on their cache lines
 	slotBytes   = 256
 	slotWords   = slotBytes / 8
 
-	// Slots is how many calls a Book can hold: one word of bits.
+	// Slots is the number of calls that a Registry can hold: one word of bits.
 	Slots = 63
 
-	// Bytes is the size of the memory, segment.RollCallBytes.
+	// Bytes is the size of the memory; it equals segment.CallRegistryBytes.
 	Bytes = headBytes + Slots*slotBytes
 )
 

@@ -12,9 +12,10 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Report tells people what the processes of a job wait for: those doing the
-// same on one line, largest group first, then the odd ones, who is waited for
-// in vain, and a cycle of processes waiting for each other. Lines end with \n.
+// Report describes for users what the processes of a job wait for. Processes with the same wait
+// share a line, the largest group first. Then follow the groups that differ from the majority,
+// processes that wait for others that cannot answer, and a cycle of processes that wait for each
+// other. Lines end with \n.
 func Report(procs []ProcEntries) string { return reportAt(procs, time.Now()) }
 
 func reportAt(procs []ProcEntries, now time.Time) string {
@@ -24,7 +25,7 @@ func reportAt(procs []ProcEntries, now time.Time) string {
 	n := newNames(procs)
 	var sb strings.Builder
 	groups := gather(procs)
-	// When most do the same, the rest is what one looks for.
+	// If most processes do the same, the others are the interesting ones.
 	odd := len(groups) > 1 && len(procs) > 2 && 2*len(groups[0].calls) > len(procs)
 	for i, g := range groups {
 		if odd && i == 1 {
@@ -41,13 +42,13 @@ func reportAt(procs []ProcEntries, now time.Time) string {
 	return sb.String()
 }
 
-// call is one entry, or the lack of one, with its process.
+// call is one entry of a process, or the fact that it has none.
 type call struct {
 	proc  *ProcEntries
-	entry *Entry // nil: none
+	entry *Entry // nil: the process has none
 }
 
-// groupKey is what calls must share to stand on one line.
+// groupKey is what calls must have in common to share a line.
 type groupKey struct {
 	note        string
 	running     bool
@@ -65,7 +66,8 @@ type group struct {
 	calls []call
 }
 
-// gather groups all calls: the largest group first, then by first process.
+// gather groups all calls. The largest group comes first, and groups of equal size are in the order
+// of their first processes.
 func gather(procs []ProcEntries) []*group {
 	byKey := map[groupKey]*group{}
 	var groups []*group
@@ -88,7 +90,16 @@ func gather(procs []ProcEntries) []*group {
 		default:
 			for j := range p.Entries {
 				e := &p.Entries[j]
-				add(groupKey{running: e.Running, op: e.Op, comm: e.Comm, commSize: e.CommSize, tag: e.Tag, caller: e.Caller, holder: e.Holder, holderWaits: e.HolderWaits}, call{p, e})
+				add(groupKey{
+					running:     e.Running,
+					op:          e.Op,
+					comm:        e.Comm,
+					commSize:    e.CommSize,
+					tag:         e.Tag,
+					caller:      e.Caller,
+					holder:      e.Holder,
+					holderWaits: e.HolderWaits,
+				}, call{p, e})
 			}
 		}
 	}
@@ -173,7 +184,7 @@ func age(now, since time.Time) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// peers says in a few words with whom the group's calls are.
+// peers describes the peers of the group's calls in a few words.
 func (g *group) peers() string {
 	e := g.calls[0].entry
 	same, shift := true, true
@@ -217,7 +228,7 @@ func peerName(peer int) string {
 	return fmt.Sprint(peer)
 }
 
-// distance is how many ranks the peer is ahead, in a ring.
+// distance returns how many ranks ahead the peer is, in a ring of all ranks.
 func distance(e *Entry) int {
 	if e.CommSize <= 0 {
 		return 0
@@ -225,7 +236,7 @@ func distance(e *Entry) int {
 	return ((e.Peer-e.Rank)%e.CommSize + e.CommSize) % e.CommSize
 }
 
-// instead says what is there that receives do not match.
+// unmatched lists messages that the group's receives do not match.
 func (g *group) unmatched(sb *strings.Builder, n *names) {
 	const most = 4
 	count := 0
@@ -242,8 +253,8 @@ func (g *group) unmatched(sb *strings.Builder, n *names) {
 	}
 }
 
-// missing names the ranks of the communicator that are not in a collective
-// call with the others, "" if there are none.
+// missing names the ranks of the communicator that are not in the same collective call. It
+// returns "" if there are none.
 func (g *group) missing() string {
 	if g.key.note != "" || g.key.running || g.calls[0].entry.Peer != NoPeer || strings.HasPrefix(g.key.op, "Wait") {
 		return ""
@@ -257,7 +268,7 @@ func (g *group) missing() string {
 	n, next := 0, 0
 	for _, r := range append(there, g.key.commSize) {
 		if r > g.key.commSize {
-			return "" // not what a process of ours writes
+			return "" // no process of ours writes this
 		}
 		if r > next {
 			gaps = append(gaps, span(next, r-1))
@@ -274,8 +285,8 @@ func (g *group) missing() string {
 	return "ranks " + join(gaps)
 }
 
-// names calls processes by rank where that is unique, else by serial, as when
-// a job has several worlds.
+// names names processes in texts: by rank if that is unique, otherwise by serial, as when a job has
+// several worlds.
 type names struct {
 	bySerial bool
 	procs    map[wire.ProcID]*ProcEntries
@@ -314,7 +325,8 @@ func (n *names) one(id wire.ProcID) string {
 	return fmt.Sprintf("process %d", id.Serial)
 }
 
-// holder says who keeps a call waiting where that is not its peer; "": nobody.
+// holder describes the process that keeps a call waiting, if that is not its peer. It returns "" if
+// there is none.
 func (n *names) holder(e *Entry) string {
 	switch {
 	case e.Holder == (wire.ProcID{}):
@@ -325,7 +337,7 @@ func (n *names) holder(e *Entry) string {
 	return "held by " + n.one(e.Holder)
 }
 
-// list is "rank 3" or "ranks 0-2,4 (4)", and behind it those with names.
+// list returns "rank 3" or "ranks 0-2,4 (4)", followed by the processes with names.
 func (n *names) list(procs []*ProcEntries) string {
 	var nums []int
 	var called []string
@@ -375,7 +387,7 @@ func span(first, last int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// join bounds the length of a line.
+// join joins ranges and bounds the length of the line.
 func join(spans []string) string {
 	const most = 50
 	if len(spans) > most {

@@ -10,7 +10,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// vain lists calls on processes that cannot answer any more.
+// waitsInVain lists calls that wait for processes which cannot answer any more.
 func waitsInVain(sb *strings.Builder, procs []ProcEntries, n *names) {
 	const most = 20
 	count := 0
@@ -34,7 +34,7 @@ func waitsInVain(sb *strings.Builder, procs []ProcEntries, n *names) {
 	}
 }
 
-// edge is one process waiting for another.
+// edge says that one process waits for another.
 type edge struct {
 	from  wire.ProcID
 	entry *Entry
@@ -63,8 +63,8 @@ func cycle(sb *strings.Builder, procs []ProcEntries, n *names, now time.Time) {
 	}
 }
 
-// findCycle walks depth first with a stack of its own: the graph is what
-// other processes wrote.
+// findCycle searches depth first, with an explicit stack: other processes have written the
+// graph, so it may be deep.
 func findCycle(procs []ProcEntries, n *names) []edge {
 	next := map[wire.ProcID]int{} // entries of a visited process already followed
 	onPath := map[wire.ProcID]bool{}

@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// tallyOf sees words of a book as its owner's plain numbers.
+// countersOf returns the counters of a registry as the owner's plain numbers.
 func countersOf(w []atomic.Uint64) *Counters {
 	return (*Counters)(unsafe.Pointer(&w[offCounters/8]))
 }
 
-// words sees mapped memory as words. Two processes use it at once, so every
-// access must be atomic, and Go has atomics for words only, not for bytes.
-// mem must not be empty. The slice keeps nothing alive: mapped memory lives
-// until it is unmapped. ok is false if mem does not begin on a word.
+// words returns mapped memory as words. Two processes use it at once, so every access must be
+// atomic, and Go has atomics for words but not for bytes. mem must not be empty. The result
+// does not keep the memory alive: a mapping lives until it is unmapped. ok is false if mem does
+// not begin at a word.
 func words(mem []byte) (w []atomic.Uint64, ok bool) {
 	p := unsafe.Pointer(&mem[0])
 	if uintptr(p)%8 != 0 {

@@ -7,19 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// never is an iteration that does not come.
+// never is an iteration that never comes.
 const never = math.MaxUint64
 
-// Now is an iteration behind all others, again and again: of loops whose iterations
-// cannot be compared. Who checks with it is handed the change by the next Check
-// after the iteration was found, whichever that is.
+// Now is an iteration behind all others, which a member may use repeatedly. It serves loops
+// whose iterations cannot be compared. Such a member gets the change at its next Check after
+// the agreement.
 const Now = math.MaxInt64
 
-// Asked is no change: who checks is to wait until Asking says no more, and then check
-// again.
+// Paused is not a change: the member must wait until PausedChange returns 0, and then call
+// Check again.
 const Paused Change = math.MaxUint32
 
-// Asking is the change for whose iteration whoever checks has to wait; 0: none.
+// PausedChange returns the change that makes Check wait, or 0.
 func (p Page) PausedChange() Change {
 	if c, ph := phaseOf(p.head.announcement.Load()); ph == paused {
 		return c
@@ -27,55 +27,58 @@ func (p Page) PausedChange() Change {
 	return 0
 }
 
-// Member is one process's end of a page. One goroutine at a time may call Check;
-// the other methods any.
+// Member is one process's side of a page. Only one goroutine at a time may call Check; the
+// other methods are safe for any.
 type Member struct {
-	// What every Check uses.
+	// Every Check uses the fields of the first group.
 	iteration, announcement *atomic.Uint64
 
-	seen uint64 // the announcement that was dealt with
-	due  uint64 // the iteration + 1 at which the change in it is handed out
+	seen uint64 // last announcement that was handled
+	due  uint64 // iteration + 1 at which the change of that announcement is delivered
 
 	page Page
 	line *memberLines
 
-	ahead uint64 // how far the agreed iteration is behind the largest one
+	ahead uint64 // distance from the largest iteration to the agreed one
 
-	first bool   // nobody was handed the last one before
-	last  Change // that the member was handed
+	first bool   // the last delivered change was not delivered to any process before
+	last  Change // the last change that was delivered to the member
 }
 
-// Member is the member with this place on the page. Iterations grow by at most step
-// from one Check to the next, on all members; lookahead steps lie between the
-// largest iteration and the agreed one. 0 means 1.
+// Member returns the member at this place of the page. From one Check to the next, iterations
+// grow by at most step, on all members. The agreed iteration is lookahead steps after the
+// largest one. 0 means 1 for both.
 func (p Page) Member(place int, step, lookahead uint32) *Member {
 	line := &p.members[place]
 	return &Member{
-		iteration: &line.iteration, announcement: &p.head.announcement,
-		page: p, line: line,
-		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)),
-		seen:  packPhase(0, quiet), due: never,
+		iteration:    &line.iteration,
+		announcement: &p.head.announcement,
+		page:         p,
+		line:         line,
+		ahead:        uint64(max(1, step)) * uint64(max(1, lookahead)),
+		seen:         packPhase(0, quiet),
+		due:          never,
 	}
 }
 
-// Begin tells where the member begins, before its first Check.
+// Begin sets the iteration of the member before its first Check.
 func (m *Member) Begin(iteration uint64) { m.line.iteration.Store(iteration + 1) }
 
-// Join begins behind all changes that are over: of a member that comes by itself, not
-// by the change before.
+// Join makes a member skip all changes that have ended. It is for a member that comes by itself
+// and not by the previous change.
 func (m *Member) Join() {
 	if c, ph := phaseOf(m.page.head.announcement.Load()); ph == quiet {
 		m.SetDelivered(c)
 	}
 }
 
-// First reports whether nobody was handed the last change before this member, who
-// is to tell of that.
+// First reports whether the last change was delivered to this member before all others. Then
+// the member must report that.
 func (m *Member) First() bool { return m.first }
 
-// Check tells in which iteration the member is, and returns the change that it is
-// handed; 0: none; or Asked. Iterations are at most MaxNumber, or Now, and do not shrink. It
-// never waits for anybody.
+// Check records the iteration of the member. It returns the change that is delivered to it, or
+// 0, or Paused. Iterations are at most MaxNumber, or Now, and do not decrease. Check never
+// waits for another process.
 func (m *Member) Check(iteration uint64) Change {
 	if m.Quiet(iteration) {
 		return 0
@@ -83,17 +86,16 @@ func (m *Member) Check(iteration uint64) Change {
 	return m.Look(iteration)
 }
 
-// Quiet is Check if there is nothing to be looked at; else Look goes on with it. It is
-// inlined where it is called.
+// Quiet records the iteration and reports whether there is nothing to look at. Otherwise the
+// caller goes on with Look. Quiet is small enough to be inlined.
 func (m *Member) Quiet(iteration uint64) bool {
-	// Dekker's order: the line is written before the announcement is read, and the
-	// announcement before the lines are.
+	// This is Dekker's order: a member writes its line before it reads the announcement, and a
+	// process that agrees writes the announcement before it reads the lines.
 	m.iteration.Store(iteration + 1)
 	return m.announcement.Load() == m.seen && iteration+1 < m.due
 }
 
-// Look is Check when there is something to be seen. A page that never comes to rest
-// is looked at again by the next Check.
+// Look is the slow part of Check. If the page changes all the time, the next Check looks again.
 func (m *Member) Look(iteration uint64) Change {
 	at := iteration + 1
 	for range 8 {
@@ -111,7 +113,7 @@ func (m *Member) Look(iteration uint64) Change {
 					due = m.page.due(c, m.ahead)
 				}
 				if due == 0 {
-					continue // it is over
+					continue // the change has ended
 				}
 				m.seen, m.due = a, due
 			}
@@ -130,13 +132,14 @@ func (m *Member) Look(iteration uint64) Change {
 	return 0
 }
 
-// missed reports whether a change that is over, as somebody has voted for all, holds
-// for the member, too, which was not handed it.
+// missed reports whether a change that has ended also holds for this member, although it was
+// not delivered to it. That happens if a process has committed for all.
 func (m *Member) missed(c Change) bool {
 	return m.page.head.decision.Load() == packState(c, Committed) && c > m.last
 }
 
-// agree finds the iteration at which all are handed the change, if any member has begun.
+// agree finds the iteration at which the change is delivered to all members, if any member has
+// started.
 func (p Page) agree(c Change, ahead uint64) {
 	if w := p.head.agreed.Load(); w == tag(c) || w == tag(c)|notStarted {
 		largest := uint64(0)
@@ -152,8 +155,8 @@ func (p Page) agree(c Change, ahead uint64) {
 	p.head.announcement.CompareAndSwap(packPhase(c, agreeing), packPhase(c, agreed))
 }
 
-// due is the agreed iteration + 1, which a member finds that is the first to begin; 0:
-// the change is over.
+// due returns the agreed iteration + 1, or 0 if the change has ended. If no member had started,
+// this member sets it.
 func (p Page) due(c Change, ahead uint64) uint64 {
 	w := p.head.agreed.Load()
 	if w == tag(c)|notStarted {
@@ -163,29 +166,27 @@ func (p Page) due(c Change, ahead uint64) uint64 {
 	return number(w, c)
 }
 
-// Agreed is the iteration at which all are handed the change; false while nobody
-// knows it.
+// Agreed returns the iteration at which the change is delivered to all members. It returns
+// false while that is not known.
 func (p Page) Agreed(c Change) (iteration uint64, ok bool) {
 	n := number(p.head.agreed.Load(), c)
 	return n - 1, n != 0
 }
 
-// Agree is what the first Check does that sees that the number is to be found: for
-// an agent that does not wait for one. Before anybody has begun there is none to be
-// found; then the first Check finds it.
+// Agree finds the iteration now. An agent calls it if it does not want to wait for the first
+// Check after the announcement. If no member has started, the first Check finds it.
 func (p Page) Agree(c Change, step, lookahead uint32) {
 	p.agree(c, uint64(max(1, step))*uint64(max(1, lookahead)))
 }
 
-// Tell says what an iteration takes.
+// SetIterationTime records how long an iteration takes.
 func (m *Member) SetIterationTime(nanos uint64) { m.line.nanos.Store(nanos) }
 
-// AddBytes says that so much more of the data has come: for the deadline that stands
-// still while it does.
+// AddBytes records that n more bytes of the data have arrived. A deadline does not run while
+// data arrives.
 func (m *Member) AddBytes(n uint64) { m.line.bytes.Add(n) }
 
-// Report says that the member works on its part of a change: for the deadline that begins
-// anew when one does.
+// Report records that the member works on its part of a change. The deadline then starts anew.
 func (m *Member) Report(c Change) {
 	for {
 		was := m.line.reports.Load()
@@ -199,7 +200,7 @@ func (m *Member) Report(c Change) {
 	}
 }
 
-// Reports is how often the member with this place has said that it works on a change.
+// Reports returns how often a member has called Report for a change.
 func (p Page) Reports(c Change, place int) uint32 {
 	if w := p.members[place].reports.Load(); Change(w>>32) == c {
 		return uint32(w)
@@ -207,14 +208,14 @@ func (p Page) Reports(c Change, place int) uint32 {
 	return 0
 }
 
-// Line is what a member has told.
+// MemberReport is what a member has recorded.
 type MemberReport struct {
 	Iteration    uint64
 	Checked      bool // it has called Check
 	Nanos, Bytes uint64
 }
 
-// Line is what the member with this place has told.
+// MemberReport returns what the member at this place has recorded.
 func (p Page) MemberReport(place int) MemberReport {
 	l := &p.members[place]
 	n := l.iteration.Load()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setpage is the page of a watched process set: memory that its members on
-// one host and their agent share, on which they agree without messages on the
-// iteration at which all adopt a change, on which of their queries first shows it,
-// and on whether it holds. It is memory and protocol: it waits for nobody, sends
-// nothing and asks no clock. See docs/design/032-agreement.md.
+// Package changepage is the page of a process set that its members subscribe to: memory that
+// the members on one host and their agent share. On it they agree without messages at which
+// iteration a change is delivered to all of them, from which call on their queries show it, and
+// whether it holds. The package is memory and a protocol: it never waits, sends nothing and
+// reads no clock. A Page is a view of the memory, and a Member is one process's side of it. See
+// docs/design/026-process-sets.md.
 //
-// Whatever a member reads here another process may have written. A page that is
-// scribbled on can make a change fail, or be adopted at different iterations, of
-// its own set only. What it says of the next page, its reader checks.
+// Another process may have written anything on a page. A damaged page can make a change fail,
+// or be delivered at different iterations, but only for its own set. The reader of the address
+// of a next page checks it.
 package changepage

@@ -2,28 +2,28 @@
 
 package changepage
 
-// marked, in calls: the agent has counted the calls so far and is finding a number.
+// counting is a flag in the word of calls: the agent has counted the calls so far and is
+// finding a number.
 const counting = 1
 
-// A Call is one call of Query: the how manyth of its member, from 1.
+// QueryCall is one call of Query by a member.
 type QueryCall struct {
-	Number uint64
+	Number uint64 // counts the calls of the member, from 1
 	side   uint64
 }
 
-// Count begins a call of Query: one step with the agent's counting, so that of two
-// goroutines that call at once, and of a call beside the agent, each has its place.
-// Seen ends it.
+// BeginCall begins a call of Query. The number is taken in one atomic step, like the agent's
+// count of the calls, so concurrent calls have a definite order. EndCall must follow.
 func (m *Member) BeginCall() QueryCall {
 	side := m.page.head.side.Load() & 1
 	m.line.active[side].Add(1)
 	return QueryCall{m.line.calls.Add(4) >> 2, side}
 }
 
-// See returns the change that a call sees, and all members' calls of this number; 0: none. False:
-// the agent is finding that out just now. Whoever is handed the change accepts it
-// first; who finds it rolled back then sees again, and if that is the change still,
-// others were handed it before. Seen must follow once.
+// Visible returns the change that a call sees, which all calls with this number on all members
+// see, or 0. It returns false while the agent decides that. A caller that gets a change accepts
+// it first. If it finds the change rolled back, it calls Visible again. If that still returns
+// the change, the change was delivered to other members before.
 func (m *Member) Visible(k QueryCall) (Change, bool) {
 	if m.line.calls.Load()&counting != 0 {
 		return 0, false
@@ -33,20 +33,20 @@ func (m *Member) Visible(k QueryCall) (Change, bool) {
 	shown := h.firstCall.Load()
 	hidden := h.endCall.Load()
 	if shown&^numbers != tag(c) || hidden&^numbers != tag(c) {
-		return 0, false // the agent begins the next one
+		return 0, false // the agent begins the next change
 	}
 	from, to := number(shown, c), number(hidden, c)
 	switch {
 	case from == 0 || k.Number < from || to != 0 && k.Number >= to:
 		return 0, true
-	case to == 0 && s == RolledBack: // whether somebody was handed it is found out
+	case to == 0 && s == RolledBack: // the agent finds out whether the change was delivered
 		return 0, false
 	}
 	return c, true
 }
 
-// Seen ends a call. If it returns a change the agent waits for the end of such calls
-// before it begins the next one, and is to be told.
+// EndCall ends a call. If it returns a change, the agent waits for the end of such calls before
+// it begins the next change, and the caller must tell it.
 func (m *Member) EndCall(k QueryCall) Change {
 	h := m.page.head
 	m.line.active[k.side].Add(-1)
@@ -57,7 +57,7 @@ func (m *Member) EndCall(k QueryCall) Change {
 	return 0
 }
 
-// Shown is the change that members are handed now; 0: none.
+// Announced returns the change that is being delivered to members, or 0.
 func (p Page) Announced() Change {
 	if c, ph := phaseOf(p.head.announcement.Load()); ph == agreed {
 		return c
@@ -65,21 +65,21 @@ func (p Page) Announced() Change {
 	return 0
 }
 
-// ShowQueries lets the members' calls see the change, each from the same call on:
-// for the agent, after Begin and once.
+// ShowQueries lets the calls of all members see the change from the same call on. The agent
+// calls it once, after Begin.
 func (p Page) ShowQueries(c Change) { p.ShowQueriesFrom(c, p.HoldQueries()+1) }
 
-// HideQueries is the end of that: for the agent, after ShowQueries and once. If
-// nobody was handed the change, which was rolled back, no call has seen it.
-func (p Page) HideQueries(c Change, handed bool) {
-	if !handed {
+// HideQueries ends that. The agent calls it once, after ShowQueries. If a change was rolled
+// back before it was delivered, no call has seen it.
+func (p Page) HideQueries(c Change, delivered bool) {
+	if !delivered {
 		p.head.endCall.Store(p.head.firstCall.Load())
 		return
 	}
 	p.HideQueriesFrom(c, p.HoldQueries()+1)
 }
 
-// Looking reports whether calls may wait for what the agent has found out: to be woken.
+// HasActiveCalls reports whether calls may wait for the agent's decision and must be woken.
 func (p Page) HasActiveCalls() bool {
 	for i := range p.members {
 		if l := &p.members[i].active; l[0].Load() != 0 || l[1].Load() != 0 {
@@ -89,16 +89,16 @@ func (p Page) HasActiveCalls() bool {
 	return false
 }
 
-// Ended reports whether it is known until which call the change is seen, or none sees it: a
-// call that begins now and is the farthest of all does not.
+// CallsDecided reports whether it is known up to which call the change is visible, or that no
+// call sees it. Then a new call with the largest number does not see it.
 func (p Page) CallsDecided(c Change) bool {
 	_, ph := phaseOf(p.head.announcement.Load())
 	of, _ := stateOf(p.head.decision.Load())
 	return of != c || number(p.head.endCall.Load(), c) != 0 || number(p.head.firstCall.Load(), c) == 0 && ph == quiet || p.Dropped()
 }
 
-// HoldQueries makes who calls wait, and returns how often a member has called at most.
-// One of the three below must follow.
+// HoldQueries makes new calls wait, and returns the largest number of calls of a member.
+// FreeQueries, ShowQueriesFrom or HideQueriesFrom must follow.
 func (p Page) HoldQueries() (most uint64) {
 	for i := range p.members {
 		most = max(most, p.members[i].calls.Or(counting)>>2)
@@ -106,51 +106,49 @@ func (p Page) HoldQueries() (most uint64) {
 	return min(most, MaxNumber-1)
 }
 
-// FreeQueries lets the calls go on as before HoldQueries.
+// FreeQueries ends HoldQueries without a change.
 func (p Page) FreeQueries() {
 	for i := range p.members {
 		p.members[i].calls.And(^uint64(counting))
 	}
 }
 
-// ShowQueriesFrom is ShowQueries from a call that none of the members has made.
+// ShowQueriesFrom is ShowQueries from a call on that no member has made.
 func (p Page) ShowQueriesFrom(c Change, call uint64) {
 	p.head.firstCall.Store(tag(c) | min(call, MaxNumber))
 	p.FreeQueries()
 }
 
-// HideQueriesFrom is HideQueries from such a call.
+// HideQueriesFrom is HideQueries from a call on that no member has made.
 func (p Page) HideQueriesFrom(c Change, call uint64) {
 	p.head.endCall.Store(tag(c) | min(call, MaxNumber))
 	p.FreeQueries()
 }
 
-// Drop tells who still asks that nothing follows: for the agent, which has no such page
-// any more.
+// Drop tells callers that nothing follows on this page. The agent calls it when it gives the
+// page up.
 func (p Page) Drop() { p.head.dropped.Store(1) }
 
-// Dropped reports whether the agent has said so.
+// Dropped reports whether the agent has called Drop.
 func (p Page) Dropped() bool { return p.head.dropped.Load() != 0 }
 
-// Behind reports whether later calls of a member may still see the change: the next
-// one must not begin.
+// StillVisible reports whether later calls of a member may still see the change. The next
+// change must not begin before that ends.
 func (p Page) StillVisible(c Change, place int) bool {
 	to := number(p.head.endCall.Load(), c)
 	return to > number(p.head.firstCall.Load(), c) && p.members[place].calls.Load()>>2+1 < to
 }
 
-// Wait lets members tell when they are behind no more: for the agent, before it looks
-// whether they are. 0: it waits no longer.
+// SetAwaited makes members report when StillVisible ends. The agent calls it before it looks.
+// With 0 it waits no longer.
 func (p Page) SetAwaited(c Change) { p.head.awaited.Store(uint64(c)) }
 
-// Drain is how far the agent is in waiting for calls that are in the midst of
-// looking, as in sleepable RCU: nobody begins any more on the side that it waits
-// for. The zero value has not begun.
+// Drain is the progress of the agent in waiting for active calls, as in sleepable RCU: new
+// calls begin on the other side. The zero value has not begun.
 type Drain struct{ turned bool }
 
-// Drained reports whether all calls have ended that had begun before the first time
-// that it was asked with this d. Those of members that do not live are not waited
-// for.
+// Drained reports whether all calls have ended that were active at the first call with this d.
+// It does not wait for calls of dead members.
 func (p Page) Drained(d *Drain, lives func(place int) bool) bool {
 	for {
 		other := p.head.side.Load()&1 ^ 1

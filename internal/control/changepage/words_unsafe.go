@@ -2,8 +2,8 @@
 
 package changepage
 
-// unsafe: the words of a page are used by several processes through atomics at
-// fixed places of shared memory.
+// unsafe: several processes use the words of a page through atomics, at fixed offsets of shared
+// memory.
 
 import (
 	"fmt"
@@ -13,61 +13,58 @@ import (
 
 const (
 	lineBytes = 64
-	linePair  = 128 // two lines, which are fetched together
+	linePair  = 128 // two lines, which processors fetch together
 )
 
-// headLines begin a page.
+// headLines is the beginning of a page. The comments show the bit fields of each word, the high
+// ones first, with their widths.
 type headLines struct {
-	// announcement is {change 62, phase 2}: what every Check reads.
+	// announcement is {change 62, phase 2}. Every Check reads it.
 	announcement atomic.Uint64
 	_            [linePair - 8]byte
-	// verdict is {change 62, state 2}.
+	// decision is {change 62, state 2}.
 	decision atomic.Uint64
-	// agreed is {change 20, iteration + 1 44}; without an iteration while it is
-	// not known.
+	// agreed is {change 20, iteration + 1 44}. The iteration is 0 while it is not known.
 	agreed atomic.Uint64
-	// votes is {change 32, how many are missing 32}.
+	// votes is {change 32, number of missing votes 32}.
 	votes atomic.Uint64
-	// past is {change 16, 1 for each of those before it that is committed 48}, the
-	// latest lowest.
+	// past is {change 16, committed 48}: a bit for each earlier change, the latest in the lowest.
 	past atomic.Uint64
 	_    [lineBytes - 32]byte
-	// shown and hidden are {change 20, call 44}: the call of Query that is the
-	// first to see the change, and the first that does not any more; without a
-	// call while it is not known.
+	// firstCall and endCall are {change 20, call 44}: the first call of Query that sees the change,
+	// and the first one that does not see it any more. The call is 0 while it is not known.
 	firstCall, endCall atomic.Uint64
-	// side is where calls of Query that begin are counted.
+	// side is the side on which new calls of Query are counted.
 	side atomic.Uint64
-	// waits is the change whose last calls the agent waits for; 0: none.
+	// awaited is the change whose last calls the agent waits for, or 0.
 	awaited atomic.Uint64
-	// body is {change 32, bytes of what members are handed with it 32}.
+	// body is {change 32, bytes of the body 32}.
 	body atomic.Uint64
-	// dropped is not 0 when nothing follows on the page any more.
+	// dropped is not 0 if nothing follows on the page any more.
 	dropped atomic.Uint64
 	_       [lineBytes - 48]byte
 }
 
-// memberLines is what a member tells. It alone writes it, but for the mark in calls,
-// and what the agent swaps in claim and voted.
+// memberLines is what a member records. Only the member writes it, except for the flag in
+// calls, and the words claim and voted, which the agent may swap.
 type memberLines struct {
-	// iteration is that of the last Check + 1; 0: none.
+	// iteration is the iteration of the last Check plus 1, or 0 before the first Check.
 	iteration atomic.Uint64
-	nanos     atomic.Uint64 // what an iteration takes
-	bytes     atomic.Uint64 // what has come of the data that the member moves
-	delivered atomic.Uint64 // the last change that the member was handed
-	// claim is the last change of which the member, or the agent in its place, has
-	// taken what it is handed.
+	nanos     atomic.Uint64 // time of an iteration
+	bytes     atomic.Uint64 // received bytes of the data that moves to the member
+	delivered atomic.Uint64 // the last change that was delivered to the member
+	// claim is {change 63, closed 1}: the last change whose body the member has claimed, or the
+	// agent has closed.
 	claim atomic.Uint64
-	left  atomic.Uint64 // not 0: the member has gone on, and touches the page no more
-	// voted is the last change on which the member has voted, or the agent in its place,
-	// or on which it has no vote.
+	left  atomic.Uint64 // not 0 if the member has left the page
+	// voted is the last change on which the member has voted, or the agent for it, or on which it
+	// has no vote.
 	voted atomic.Uint64
-	// reports is {change 32, how often the member has said that it works on it 32}.
+	// reports is {change 32, number of reports of the member 32}.
 	reports atomic.Uint64
-	// calls is {calls of Query 62, mark 2}.
+	// calls is {calls of Query 62, flag 2}.
 	calls atomic.Uint64
-	// looking is how many of these calls have not ended, by the side on which they
-	// began.
+	// active is the number of calls that have not ended, by the side on which they began.
 	active [2]atomic.Int64
 	_      [lineBytes - 24]byte
 }
@@ -79,18 +76,18 @@ const (
 	_ = uint(linePair - unsafe.Sizeof(memberLines{}))
 )
 
-// Bytes is how much memory the page of a set has with so many members on the host.
+// Bytes returns the size of the page of a set with so many members on the host.
 func Bytes(members int) int { return 2*linePair + members*linePair + 8*bodyWords(members) }
 
-// Page is the page of a set on one host. A value of Page is a view, to be copied.
+// Page is a view of the page of a set on one host. It may be copied.
 type Page struct {
 	head    *headLines
 	members []memberLines
 	body    []atomic.Uint64
 }
 
-// View is the page in memory that was zero when it was made into one. The memory
-// must begin at a multiple of 8 and stay while the view is used.
+// View returns the page in memory that was zero at first. The memory must begin at a multiple
+// of 8, and must stay mapped while the view is used.
 func View(memory []byte, members int) (Page, error) {
 	if members < 1 || len(memory) < Bytes(members) || uintptr(unsafe.Pointer(&memory[0]))%8 != 0 {
 		return Page{}, fmt.Errorf("a page of %d members in %d bytes", members, len(memory))

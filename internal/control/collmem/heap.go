@@ -2,37 +2,35 @@
 
 package collmem
 
-// Behind the board each rank has a range, out of which it gives blocks for the boards
-// of communicators that are made from this one.
+// Behind the collective area, each rank has a range of a heap. It gives out blocks of it for
+// the areas of communicators that are made from this one.
 const (
 	BlockAlign = 4096
-	// Rank 0 makes most communicators. Its range is of this size, or of so many
-	// blocks.
+	// Rank 0 makes most communicators. Its range has firstRange bytes or firstBlocks blocks,
+	// whichever is more.
 	firstRange, firstBlocks = 16 << 20, 8
-	// relayBlocks instead of firstBlocks: of two ranks they are long.
+	// relayBlocks replaces firstBlocks for two ranks, whose blocks are long.
 	relayBlocks = 32
-	// The others give out blocks for the parts of a Split. Of more ranks they do
-	// not.
+	// The other ranks give out blocks for the parts of a Split, up to maxProviders ranks.
 	otherBlocks  = 2
 	maxProviders = 256
-	fewBlocks    = 2 // of rank 0 where memory is taken at once
+	fewBlocks    = 2 // blocks of rank 0 if memory is taken at once
 	fewProviders = 8
 )
 
-// BoardBytes is how much of it is the board of all, or a block for the board of so
-// many.
+// AreaBytes returns the size of the collective area of so many ranks, rounded up to blocks.
 func AreaBytes(ranks int) int { return (Size(ranks) + BlockAlign - 1) &^ (BlockAlign - 1) }
 
-// What a heap of two ranks has behind each board, for the pieces of large reductions: of
-// each rank a page, in which it tells how far it is, and room for pieces. It is more than
-// a processor's own cache holds, from which another one gets lines more slowly than from
-// the cache that they share. Each rank asks for memory for its own when it needs it.
+// A heap of two ranks has room for relays behind each area, for the chunks of large reductions.
+// Each rank has a page for its progress, and room for chunks. The room is larger than a
+// processor's private cache, because lines from there reach another processor more slowly than
+// lines from the shared cache. Each rank reserves the memory of its room when it needs it.
 const (
 	RelayRoom  = 2 << 20
 	RelayBytes = BlockAlign + RelayRoom
 )
 
-// RelaysAt is where they begin, behind a board at 0; 0: there are none.
+// RelaysAt returns where the relays begin, behind an area at 0, or 0 if there are none.
 func RelaysAt(ranks int, sparse bool) int {
 	if ranks != 2 || !sparse {
 		return 0
@@ -40,7 +38,7 @@ func RelaysAt(ranks int, sparse bool) int {
 	return AreaBytes(ranks)
 }
 
-// BlockBytes is what a block for the board of some of so many ranks takes.
+// BlockBytes returns the size of a block for the area of some of so many ranks.
 func BlockBytes(some, ranks int, sparse bool) int {
 	if some == 2 && RelaysAt(ranks, sparse) > 0 {
 		return AreaBytes(some) + 2*RelayBytes
@@ -48,7 +46,7 @@ func BlockBytes(some, ranks int, sparse bool) int {
 	return AreaBytes(some)
 }
 
-// MostBlockBytes is the size of a block for some of so many ranks.
+// MostBlockBytes returns the size of the largest block for some of so many ranks.
 func MostBlockBytes(ranks int, sparse bool) (most int) {
 	for n := range ranks {
 		most = max(most, BlockBytes(n+1, ranks, sparse))
@@ -56,8 +54,8 @@ func MostBlockBytes(ranks int, sparse bool) (most int) {
 	return most
 }
 
-// HeapRange is the range of a member, behind the board. sparse: memory that is
-// not used costs nothing.
+// HeapRange returns the range of a rank in the heap. sparse says that memory without use costs
+// nothing.
 func HeapRange(rank, ranks int, sparse bool) (start, end int) {
 	most := MostBlockBytes(ranks, sparse)
 	first, other := max(firstRange&^(BlockAlign-1), firstBlocks*most), otherBlocks*most
@@ -79,7 +77,7 @@ func HeapRange(rank, ranks int, sparse bool) (start, end int) {
 	return start, start + other
 }
 
-// HeapBytes is how much memory so many ranks have in common.
+// HeapBytes returns the size of the shared memory of so many ranks.
 func HeapBytes(ranks int, sparse bool) int {
 	_, end := HeapRange(ranks-1, ranks, sparse)
 	return end

@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout says what stands where in the memory that the ranks of a
-// communicator have in common on one host (internal/engine/shmcoll), and how much that is:
-// for those who work there, and for the agent, which gives it out.
+// Package collmem is the layout of the memory that the ranks of a communicator share on one
+// host: sizes and offsets. It serves internal/engine/shmcoll, which uses the memory for
+// collectives, and the agent, which allocates it.
 package collmem
 
-// First there is a board. Each rank has cells of its own: collectives publish there
-// what others need, and take what others have published.
+// The memory begins with the collective area. Each rank has flag slots in it: a collective
+// publishes there what the other ranks need, and reads what they have published.
 // docs/design/012-shared-memory-collectives.md.
 //
 //	head    two lines
 //	ranks   two lines for each rank
-//	cells   for each rank Cells of Room bytes behind a line with a word and the
-//	        first bytes, and ResultCells of a line
-//	duplex  of two ranks: a line in which both publish what is short
-//	rings   for each rank, if they are no more than TreeRanks: see RingAt
+//	slots   for each rank FlagSlots slots, each a line with a flag word and the first
+//	        bytes, and then Room bytes; and ResultSlots slots of a line
+//	duplex  for two ranks: a line in which both publish short data
+//	rings   for each rank, if they are at most TreeRanks: see RingAt
 const (
 	LinePair  = 128
 	LineBytes = 64
 
-	// Cells is how many cells of a rank may be unread, ResultCells how many of those
-	// that only say where the result of a reduction lies.
+	// FlagSlots is the number of slots of a rank that may be unread. ResultSlots is the number of
+	// slots that only say where the result of a reduction is.
 	FlagSlots   = 4
 	ResultSlots = 2
-	// MaxRanks: beyond, each rank's view of all cells is too much.
+	// MaxRanks bounds the ranks: with more, each rank's view of all slots is too large.
 	MaxRanks = 2048
-	// TreeRanks: beyond, operations in which all have to do with all go along the
-	// tree.
+	// With more than TreeRanks ranks, operations between all ranks use a tree.
 	TreeRanks = 64
-	// A board has 512 KiB of cells at most, and a cell 16 KiB.
+	// The flag slots of an area have at most maxFlagBytes, and one slot at most MaxRoom.
 	maxFlagBytes = 512 << 10
 	MaxRoom      = 16 << 10
 )
 
-// Room is the longest payload on a board of so many ranks.
+// Room returns the longest payload of a flag slot for so many ranks.
 func Room(ranks int) int {
 	room := MaxRoom
 	for room*ranks*FlagSlots > maxFlagBytes {
@@ -42,15 +41,15 @@ func Room(ranks int) int {
 	return room
 }
 
-// Size is how many bytes a board of so many ranks takes.
+// Size returns the size of the collective area of so many ranks.
 func Size(ranks int) int { return RingsAt(ranks) + ranks*RingOwner(ranks) }
 
-// DuplexAt is where the cells end, and the duplex line of two ranks begins.
+// DuplexAt returns the end of the flag slots, where the duplex line of two ranks begins.
 func DuplexAt(ranks int) int {
 	return LinePair*(1+ranks) + FlagOwners(ranks)*OwnerStride(FlagStride(ranks))
 }
 
-// RingsAt is where the rings begin.
+// RingsAt returns where the rings begin.
 func RingsAt(ranks int) int {
 	if ranks == 2 {
 		return DuplexAt(ranks) + LinePair
@@ -58,8 +57,8 @@ func RingsAt(ranks int) int {
 	return DuplexAt(ranks)
 }
 
-// CellOwners is how many have cells: the ranks, and if there are many those of the
-// whole, where results of all stand.
+// FlagOwners returns the number of owners of flag slots: the ranks, and with many ranks one
+// more for the results of all.
 func FlagOwners(ranks int) int {
 	if ranks > TreeRanks {
 		return ranks + 1
@@ -67,28 +66,28 @@ func FlagOwners(ranks int) int {
 	return ranks
 }
 
-// CellStride is what a cell takes.
+// FlagStride returns the size of a flag slot.
 func FlagStride(ranks int) int {
 	return (LineBytes + Room(ranks) + LinePair - 1) &^ (LinePair - 1)
 }
 
-// OwnerStride is what the cells of one rank take.
+// OwnerStride returns the size of the flag slots of one rank, given the size of one.
 func OwnerStride(stride int) int { return FlagSlots*stride + ResultSlots*LinePair }
 
-// What rings have: see nodecoll.Ring.
+// Sizes of the rings of nonblocking collectives; see shmcoll.Ring.
 const (
-	RingSlots       = 8 // of ring 0
+	RingSlots       = 8 // slots of ring 0
 	StartSlots      = 2
 	PersistentRings = 8
 
 	SlotHead = 16
-	// Slots are of WideSlot bytes for up to FewRanks ranks, else of NarrowSlot.
+	// A slot has WideSlot bytes for up to FewRanks ranks, otherwise NarrowSlot.
 	WideSlot   = 512
 	NarrowSlot = 128
 	FewRanks   = 16
 )
 
-// SlotStride is what a slot takes.
+// SlotStride returns the size of a slot.
 func SlotStride(ranks int) int {
 	if ranks > FewRanks {
 		return NarrowSlot
@@ -96,7 +95,7 @@ func SlotStride(ranks int) int {
 	return WideSlot
 }
 
-// RingOwner is what the rings of one rank take.
+// RingOwner returns the size of the rings of one rank.
 func RingOwner(ranks int) int {
 	if ranks > TreeRanks {
 		return 0
@@ -104,7 +103,7 @@ func RingOwner(ranks int) int {
 	return RingAt(1+PersistentRings, ranks)
 }
 
-// RingAt is where a ring begins in what one rank has.
+// RingAt returns where a ring begins within the rings of one rank.
 func RingAt(ring, ranks int) int {
 	if ring == 0 {
 		return 0

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostmem is memory of a host that the agent makes by a name, and that outlives
-// each of the processes that have it: mapped whole by each of them, so that a range of it
-// changes its owner without a byte moving.
+// Package hostmem is memory of a host that a job opens by name. The agent makes it, so it
+// outlives each of the processes that use it. Every process maps the whole memory, so a range
+// can change its owner without a copy. Open returns a Memory; Fill makes a range usable; Own
+// and Guard detect wrong accesses.
 package hostmem
 
 import (
@@ -20,41 +21,42 @@ import (
 	"gompi/internal/host/segment"
 )
 
-// Control is what Open needs of the control plane.
+// Control is the part of the control plane that Open needs.
 type Control interface {
 	AskFiles(ctx context.Context, m, body protocol.Message) (fds [protocol.FrameFDs]int, err error)
 	Tell(m protocol.Message) error
 }
 
-// Options are how a process has a memory.
+// Options say how a process uses a memory.
 type Options struct {
-	Guard bool // it faults where it touches whole pages that it does not own: see Own
-	Small bool // it makes no huge pages
+	Guard bool // an access to whole pages outside of the owned ranges faults; see Own
+	Small bool // make no huge pages
 }
 
-// Range is bytes of a memory, from Lo on, before Hi.
+// Range is the bytes of a memory from Lo on, before Hi.
 type Range struct{ Lo, Hi int64 }
 
-// Memory is one, as this process has it. Safe for any goroutine, but for Close.
+// Memory is a memory of the host as mapped in this process. It is safe for any goroutine,
+// except Close.
 type Memory struct {
 	ctl   Control
 	name  string
 	host  uint32
-	mem   []byte // whole pages; not written after Open
-	bytes int64  // that were asked for
+	mem   []byte // whole pages; constant after Open
+	bytes int64  // requested size
 	opts  Options
-	stop  func() bool // not to close the file when the context of Open ends
+	stop  func() bool // keeps the end of Open's context from closing the file
 
-	mu   sync.Mutex // of page tables and protections; guards the rest
-	file int        // that mem maps; -1: none
+	mu   sync.Mutex // guards page tables, protections and the fields below
+	file int        // descriptor of the memory; -1: none
 	own  []Range    // see Own
 }
 
-// Open maps memory of so many bytes, at least 1, by a name of the job: zeroed if nobody
-// of this host has it. No page is there, and none may be touched before Fill. Close must
-// follow. When ctx ends a descriptor of it is closed, which only makes Fill slower: ranks
-// that are goroutines are killed without Close.
-func Open(ctx context.Context, ctl Control, name string, bytes int64, how Options) (*Memory, error) {
+// Open maps memory of so many bytes, at least 1, by a name of the job. The memory is zeroed if
+// no process of this host has it. It has no pages: call Fill for a range before you touch it.
+// The caller must call Close. When ctx ends, a descriptor is closed, which only makes Fill
+// slower. That is for ranks that are goroutines, which are killed without a Close.
+func Open(ctx context.Context, ctl Control, name string, bytes int64, opts Options) (*Memory, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("memory of a host: %w", errors.ErrUnsupported)
 	}
@@ -64,7 +66,14 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, how Option
 		return nil, err
 	}
 	protocol.CloseFiles(fds[1:]...)
-	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, opts: how}
+	x := &Memory{
+		ctl:   ctl,
+		name:  name,
+		host:  b.Host,
+		file:  fds[0],
+		bytes: bytes,
+		opts:  opts,
+	}
 	switch {
 	case x.file < 0:
 		err = fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
@@ -86,21 +95,21 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, how Option
 	return x, nil
 }
 
-// Bytes is all of it.
+// Bytes returns the whole memory.
 func (x *Memory) Bytes() []byte { return x.mem[:x.bytes:x.bytes] }
 
-// Host is a number that processes with the same memory have in common, and no others of
-// the job.
+// Host returns a number that is the same for all processes of the job with the same memory, and
+// different for others.
 func (x *Memory) Host() uint32 { return x.host }
 
-// pages are those that a range touches, or, inside, those that it has whole.
+// pages returns the pages that a range touches, or with inside the pages that it covers.
 func (x *Memory) pages(r Range, inside bool) Range {
 	page := int64(os.Getpagesize())
 	lo, hi := r.Lo&^(page-1), (r.Hi+page-1)&^(page-1)
 	if inside {
 		lo, hi = (r.Lo+page-1)&^(page-1), r.Hi&^(page-1)
 		if r.Hi == x.bytes {
-			hi = int64(len(x.mem)) // nobody has the rest of the last one
+			hi = int64(len(x.mem)) // no range has the rest of the last page
 		}
 	}
 	if r.Lo >= r.Hi || lo >= hi {
@@ -109,13 +118,13 @@ func (x *Memory) pages(r Range, inside bool) Range {
 	return Range{lo, hi}
 }
 
-// at is the memory of whole pages.
+// slice returns the memory of whole pages.
 func (x *Memory) slice(pages Range) []byte { return x.mem[pages.Lo:pages.Hi] }
 
-// Fill makes sure that a range can be touched, and fills the page tables for it. So many
-// bytes of memory were taken, in huge pages where many are missing at once and whole ones fit
-// into the range (2 MiB from a multiple of that on): what others have touched is there. The error is a
-// *segment.NoMemoryError when memory is short.
+// Fill makes sure that a range can be touched, and fills the page tables for it. It returns the
+// number of bytes of memory that this took; pages that other processes have touched exist
+// already. Fill makes huge pages (2 MiB) where many pages are missing and whole huge ones fit
+// into the range. The error is a *segment.NoMemoryError if memory is short.
 func (x *Memory) Fill(r Range) (taken int64, err error) {
 	pages := x.pages(r, false)
 	if pages.Lo == pages.Hi {
@@ -135,8 +144,8 @@ func (x *Memory) Fill(r Range) (taken int64, err error) {
 	return taken, err
 }
 
-// Own says which ranges this process may touch from now on. Without Guard it may touch
-// all that was filled.
+// Own sets the ranges that this process may touch from now on. Without Guard it may touch every
+// range that was filled.
 func (x *Memory) Own(own ...Range) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -144,7 +153,7 @@ func (x *Memory) Own(own ...Range) error {
 	return x.protect(own)
 }
 
-// protect makes all faults but the pages that some ranges touch; mu is held.
+// protect makes all pages fault except those that the ranges touch. The caller holds mu.
 func (x *Memory) protect(open []Range) error {
 	if !x.opts.Guard {
 		return nil
@@ -166,8 +175,7 @@ func (x *Memory) protect(open []Range) error {
 	return nil
 }
 
-// Punch gives the pages back of which none of these ranges has a byte, for all who have
-// the memory.
+// Punch gives back the pages that contain no byte of the ranges, for all processes with the memory.
 func (x *Memory) Punch(keep []Range) error {
 	for _, r := range x.gaps(keep) {
 		if pages := x.slice(x.pages(r, true)); len(pages) > 0 {
@@ -179,7 +187,7 @@ func (x *Memory) Punch(keep []Range) error {
 	return nil
 }
 
-// outside is what lies between ranges.
+// gaps returns the parts of the memory between the ranges.
 func (x *Memory) gaps(of []Range) (list []Range) {
 	of = slices.Clone(of)
 	slices.SortFunc(of, func(a, b Range) int { return cmp.Compare(a.Lo, b.Lo) })
@@ -199,8 +207,8 @@ func (x *Memory) gaps(of []Range) (list []Range) {
 	return list
 }
 
-// Close unmaps it, once: nothing of this process touches it any more. It goes with the
-// last process that has it.
+// Close unmaps the memory. Call it once, when this process does not touch the memory any more.
+// The memory ends with the last process that has it.
 func (x *Memory) Close() error {
 	if x.stop != nil {
 		x.stop()
@@ -212,7 +220,7 @@ func (x *Memory) Close() error {
 	if mem != nil {
 		err = segment.Unmap(mem)
 	}
-	_ = x.ctl.Tell(&protocol.LeaveMemory{Name: x.name}) // who has no connection any more has it until it ends
+	_ = x.ctl.Tell(&protocol.LeaveMemory{Name: x.name}) // a process without a connection keeps the memory until it ends
 	return err
 }
 

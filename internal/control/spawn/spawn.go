@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spawn says where newcomers start, in which groups, in which order and by whom,
-// and how groups find each other: the spawn strategies of MaM as pure functions.
-// docs/design/035-methods-and-strategies.md
+// Package spawn implements the spawn strategies of MaM as pure functions: on which hosts
+// newcomers start (Distribute), in which order and by which process (Schedule, Predecessors),
+// and how their groups are joined to one (Tree, FirstRanks). See
+// docs/design/030-malleability-module.md.
 package spawn
 
 import "fmt"
 
-// Strategy is in which order groups are started.
+// Strategy is the order in which groups are started.
 type Strategy uint8
 
 // The strategies.
 const (
 	All        Strategy = iota // all groups at once
 	Sequential                 // one group after the other
-	Multiple                   // a group a host, all at once, each removable by itself
-	Parallel                   // each process that is there starts the next group
+	Multiple                   // one group per host, all at once; each can be removed by itself
+	Parallel                   // each running process starts the next group
 )
 
-// Grouped reports whether newcomers are a group a host, with a world of its own.
+// Grouped reports whether newcomers form a group per host, each with a world of its own.
 func (s Strategy) Grouped() bool { return s == Multiple || s == Parallel }
 
 // Known reports whether there is such a strategy.
 func (s Strategy) Known() bool { return s <= Parallel }
 
-// String gives the name in lower case.
+// String returns the name in lower case.
 func (s Strategy) String() string { return name(int(s), "all", "sequential", "multiple", "parallel") }
 
-// Placement is on which hosts newcomers start.
+// Placement is the choice of hosts for newcomers.
 type Placement uint8
 
 // The placements.
 const (
-	Compact Placement = iota // hosts are filled, one after the other
-	Spread                   // as many on each
+	Compact Placement = iota // fill the hosts one after the other
+	Spread                   // put equal numbers on all hosts
 )
 
 // Known reports whether there is such a placement.
 func (p Placement) Known() bool { return p <= Spread }
 
-// String gives the name in lower case.
+// String returns the name in lower case.
 func (p Placement) String() string { return name(int(p), "compact", "spread") }
 
+// name returns the name with index i, or "?".
 func name(i int, names ...string) string {
 	if i < len(names) {
 		return names[i]
@@ -49,10 +51,10 @@ func name(i int, names ...string) string {
 	return "?"
 }
 
-// Place says how many of n newcomers start on each host, of which free says how many
-// slots are left, less than 0 if there are more processes than slots already. What is
-// beyond the slots goes where the fewest are beyond them. Spread leaves nobody out where n
-// is no multiple of the hosts, as the published host map does.
+// Distribute returns how many of n newcomers start on each host. free is the number of free
+// slots of each host, negative if it already has more processes than slots. Processes beyond
+// the slots go to the hosts with the least excess. Unlike the published host map, Spread starts
+// all n processes if n is not a multiple of the number of hosts.
 func Distribute(how Placement, free []int, n int) ([]int, error) {
 	if len(free) == 0 || n < 0 {
 		return nil, fmt.Errorf("%d newcomers on %d hosts", n, len(free))
@@ -87,17 +89,16 @@ func Distribute(how Placement, free []int, n int) ([]int, error) {
 	return on, nil
 }
 
-// Start is one launch: of the group with a number, in a step, in which all launches are
-// under way together.
+// Start is the launch of one group. All launches of a step are under way together.
 type Start struct {
 	Group, Step int
-	// By is the group whose agent launches it, Rank which of its processes does so in
-	// the published form; -1 stands for those that were there before.
+	// By is the group whose agent launches this group, and Rank the process of that group that does
+	// it in the published form. By is -1 for the processes that were there before.
 	By, Rank int
 }
 
-// Order is the launches of groups of so many processes, where so many were there before.
-// The head does those of By -1.
+// Schedule returns the launches of groups of these sizes, when so many processes were there
+// before. The head does the launches with By -1.
 func Schedule(how Strategy, before int, sizes []int) ([]Start, error) {
 	for g, n := range sizes {
 		if n < 1 || before < 1 {
@@ -118,10 +119,10 @@ func Schedule(how Strategy, before int, sizes []int) ([]Start, error) {
 	return list, nil
 }
 
-// parallel is the published recurrence, for groups of any sizes: in each step every
-// process that is there launches a group, in the order of processes. Where I hosts have C
-// processes each, and groups C, rank r of group g launches in step t the group
-// I(1+C)^t - I + C(I+g) + r, g being -I of those that were there before.
+// parallel is the published recurrence, generalised to groups of any sizes. In each step every
+// running process launches a group, in the order of processes. If I hosts have C processes
+// each, and groups have C, then rank r of group g launches in step t the group I(1+C)^t - I +
+// C(I+g) + r; g is -I for the processes that were there before.
 func parallel(list []Start, before int, sizes []int) []Start {
 	for step := 0; len(list) < len(sizes); step++ {
 		there := len(list)
@@ -137,14 +138,15 @@ func parallel(list []Start, before int, sizes []int) []Start {
 	return list
 }
 
-// After is which groups have to be up before each of an order is launched: the one that
-// launches it, and the one that the same process has launched in a step before.
+// Predecessors returns, for each group of a schedule, the groups that must be up before it is
+// launched: the group that launches it, and the group that the same process has launched in an
+// earlier step.
 func Predecessors(order []Start) [][]int {
-	type hand struct{ by, rank int }
-	last := map[hand]int{} // of order
+	type launcher struct{ by, rank int }
+	last := map[launcher]int{} // index of its last launch
 	list := make([][]int, len(order))
 	for i, s := range order {
-		h := hand{s.By, s.Rank}
+		h := launcher{s.By, s.Rank}
 		if s.By >= 0 {
 			list[s.Group] = append(list[s.Group], s.By)
 		}
@@ -156,15 +158,17 @@ func Predecessors(order []Start) [][]int {
 	return list
 }
 
-// Join is one connection of the tree by which groups become one: of two groups that are
-// what they have been joined to before, in rounds that do not wait for each other's.
+// Connection is one connection of the tree that joins groups. It joins two groups, each with
+// the groups that it was joined to before. The connections of a round do not wait for each
+// other.
 type Connection struct {
 	Round           int
-	Accept, Connect int // ids in this round: what connects goes on with the id of what accepts
+	Accept, Connect int // ids in this round; the joined group goes on with the id of Accept
 }
 
-// Tree is the published binary tree of connections: while there are more than one, of g
-// groups with m = g/2, id < m accepts, id >= ceil(g/2) connects to g-id-1.
+// Tree returns the published binary tree of connections. While there is more than one group, of
+// g groups with m = g/2 those with id < m accept, and those with id >= ceil(g/2) connect to
+// g-id-1.
 func Tree(groups int) (list []Connection) {
 	for round := 0; groups > 1; round++ {
 		for id := (groups + 1) / 2; id < groups; id++ {
@@ -175,8 +179,8 @@ func Tree(groups int) (list []Connection) {
 	return list
 }
 
-// Ranks are where the processes of each group begin among all newcomers: in the order of
-// groups, however they were joined.
+// FirstRanks returns the index of the first process of each group among all newcomers. The
+// order is that of the groups, however they were joined.
 func FirstRanks(sizes []int) []int {
 	at := make([]int, len(sizes)+1)
 	for g, n := range sizes {

@@ -15,25 +15,25 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Book is the owner's end. Its methods may be called from any goroutine.
+// Registry is the owner's side of the record of blocking calls. Its methods may be called from
+// any goroutine.
 type Registry struct {
 	words []atomic.Uint64
-	taken atomic.Uint64 // bit i: slot i is taken
+	taken atomic.Uint64 // bit i says that slot i is taken
 }
 
-// Open prepares mem, Bytes of a mapped segment beginning on a word, as an
-// empty book. There must be only one Book for it, and none may be in use when
-// it is unmapped.
+// Open turns mem into an empty registry. mem must be Bytes of a mapped segment that begin at a
+// word. There must be only one Registry for it, and it must not be in use when mem is unmapped.
 func Open(mem []byte) (*Registry, error) {
 	if len(mem) < Bytes {
-		return nil, fmt.Errorf("roll call has %d bytes, needs %d", len(mem), Bytes)
+		return nil, fmt.Errorf("registry of blocking calls has %d bytes, needs %d", len(mem), Bytes)
 	}
 	w, ok := words(mem[:Bytes])
 	if !ok {
-		return nil, errors.New("roll call does not begin on a word")
+		return nil, errors.New("registry of blocking calls does not begin at a word")
 	}
 	for i := range w {
-		if w[i].Load() != 0 { // new memory is zero, and a store takes 8 ns
+		if w[i].Load() != 0 { // new memory is zero, and a store costs 8 ns
 			w[i].Store(0)
 		}
 	}
@@ -42,9 +42,9 @@ func Open(mem []byte) (*Registry, error) {
 	return &Registry{words: w}, nil
 }
 
-// Enter records a call and returns its slot for Leave, or -1 if all are taken:
-// then the call goes unrecorded. E is only read. Cost with Leave: some 500 ns
-// (each word is an atomic store), so call it when a wait has become long.
+// Enter records a call and returns its slot for Leave. It returns -1 if all slots are taken; then
+// the call is not recorded. Enter keeps nothing of e. With Leave it costs some 500 ns, because
+// each word is an atomic store, so call it only when a wait has become long.
 func (b *Registry) Enter(e *Entry) int {
 	slot := b.take()
 	if slot < 0 {
@@ -65,13 +65,13 @@ func (b *Registry) Enter(e *Entry) int {
 	return slot
 }
 
-// Hold says who keeps the call in a slot waiting now: see Entry.Holder. Slot -1 is
-// allowed and does nothing. The caller keeps others from leaving the slot meanwhile.
-func (b *Registry) SetHolder(slot int, holder wire.ProcID, inLine bool) {
+// SetHolder records which process keeps the call in a slot waiting; see Entry.Holder. Slot -1 is
+// allowed and has no effect. No other goroutine may leave the slot meanwhile.
+func (b *Registry) SetHolder(slot int, holder wire.ProcID, waits bool) {
 	if slot < 0 {
 		return
 	}
-	job, serial := holdWords(holder, inLine)
+	job, serial := holdWords(holder, waits)
 	w := b.slot(slot)
 	if w[wHoldJob].Load() == job && w[wHold].Load() == serial {
 		return
@@ -83,19 +83,20 @@ func (b *Registry) SetHolder(slot int, holder wire.ProcID, inLine bool) {
 	w[wSeq].Store(seq + 2)
 }
 
-func holdWords(holder wire.ProcID, inLine bool) (job, serial uint64) {
+// holdWords returns the two words of a slot that describe the holder.
+func holdWords(holder wire.ProcID, waits bool) (job, serial uint64) {
 	serial = uint64(holder.Serial)
-	if inLine {
+	if waits {
 		serial |= 1 << 32
 	}
 	return uint64(holder.Job), serial
 }
 
-// Calls are those that are recorded now, in the order of their slots. more may
-// complete each.
+// Calls returns the recorded calls in the order of their slots. It calls more for each, which may
+// complete the entry.
 func (b *Registry) Calls(more func(slot int, e *Entry)) []Entry { return callsIn(b.words, more) }
 
-// Leave ends the call in this slot. Slot -1 is allowed and does nothing.
+// Leave ends the call in a slot. Slot -1 is allowed and has no effect.
 func (b *Registry) Leave(slot int) {
 	if slot < 0 {
 		return
@@ -106,7 +107,7 @@ func (b *Registry) Leave(slot int) {
 	w[wState].Store(0)
 	w[wSeq].Store(seq + 2)
 	if old := b.taken.And(^(uint64(1) << slot)); old&(1<<slot) == 0 {
-		panic(fmt.Sprintf("gompi: BUG: roll-call slot %d left twice", slot))
+		panic(fmt.Sprintf("gompi: BUG: slot %d of the registry of blocking calls left twice", slot))
 	}
 }
 
@@ -130,8 +131,7 @@ func slotOf(w []atomic.Uint64, i int) []atomic.Uint64 {
 	return w[headBytes/8+i*slotWords:][:slotWords]
 }
 
-// pair packs two numbers into a word; those that do not fit become the nearest
-// that do.
+// packPair packs two numbers into a word. Numbers that do not fit are clamped.
 func packPair(low, high int) uint64 {
 	return uint64(uint32(clamp(low))) | uint64(uint32(clamp(high)))<<32
 }
@@ -141,10 +141,10 @@ func clamp(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)
 func low(w uint64) int  { return int(int32(uint32(w))) }
 func high(w uint64) int { return int(int32(uint32(w >> 32))) }
 
-// encode fills the words of a slot and returns how many matter.
+// encode fills the words of a slot and returns how many of them matter.
 func (e *Entry) encode(w *[slotWords]uint64) int {
 	op := e.Op[:min(len(e.Op), MaxOp)]
-	// The end of a caller says more than its beginning.
+	// If a caller is too long, keep its end, which says more than its beginning.
 	caller := e.Caller[max(0, len(e.Caller)-MaxCaller):]
 	w[wState] = packPair(inUse, e.CommSize)
 	w[wCtxJob] = uint64(e.Comm.Creator.Job)
@@ -161,7 +161,7 @@ func (e *Entry) encode(w *[slotWords]uint64) int {
 	return wCaller + (len(caller)+7)/8
 }
 
-// putText fills words with a text and zeros.
+// putText fills words with a text and zeros behind it.
 func putText(w []uint64, text string) {
 	for i := range w {
 		var b [8]byte
@@ -170,8 +170,8 @@ func putText(w []uint64, text string) {
 	}
 }
 
-// getText reads n bytes, however many are claimed. What cannot be printed
-// becomes a question mark: the text goes to a terminal.
+// getText reads n bytes of text, but no more than the words hold. It replaces characters that
+// cannot be printed by question marks, because the text goes to a terminal.
 func getText(w []uint64, n int) string {
 	var sb strings.Builder
 	for i := range min(n, 8*len(w)) {
@@ -184,12 +184,11 @@ func getText(w []uint64, n int) string {
 	return sb.String()
 }
 
-// readTries bounds how often a slot that changes all the time is read again.
+// readTries bounds how often a slot is read again that keeps changing.
 const readTries = 64
 
-// Read returns the calls in mem, in the order of their slots. Mem may be
-// changed meanwhile and need not have been written by a Book: entries are
-// whole or missing, and anything that is no book has none.
+// Read returns the calls in mem in the order of their slots. mem may change meanwhile, and need not
+// come from a Registry: each entry is whole or missing, and memory that is not a registry has none.
 func Read(mem []byte) []Entry {
 	w := registryIn(mem)
 	if w == nil {
@@ -211,7 +210,7 @@ func callsIn(w []atomic.Uint64, more func(slot int, e *Entry)) []Entry {
 	return list
 }
 
-// bookIn are the words of a book; nil: mem is none.
+// registryIn returns the words of a registry, or nil if mem is not one.
 func registryIn(mem []byte) []atomic.Uint64 {
 	if len(mem) < Bytes {
 		return nil
@@ -223,8 +222,8 @@ func registryIn(mem []byte) []atomic.Uint64 {
 	return w
 }
 
-// readSlot copies one slot; false if it is unused or never held still, as when
-// its owner died writing it.
+// readSlot copies one slot. It returns false if the slot is unused, or changes all the time because
+// its owner died while writing it.
 func readSlot(w []atomic.Uint64, img *[slotWords]uint64) bool {
 	for range readTries {
 		seq := w[wSeq].Load()
@@ -244,8 +243,8 @@ func readSlot(w []atomic.Uint64, img *[slotWords]uint64) bool {
 	return false
 }
 
-// decode makes an entry of any words; numbers that no Book writes become ones
-// that mean nothing.
+// decode makes an entry from any words. It replaces numbers that no Registry writes by neutral
+// ones.
 func decode(w *[slotWords]uint64) Entry {
 	e := Entry{
 		Op:          getText(w[wOp:wCaller], int(w[wPeer]>>32&0xff)),

@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// bodyWords is how much room a page of so many members has for what they are handed.
+// bodyWords returns the number of words for the body on a page of so many members.
 func bodyWords(members int) int { return 128 + 8*members }
 
-// putBody writes down what members are handed with a change, before anybody sees that.
-// Who saw it earlier would ask for what is then handed to it here, and give that back
-// when it looks no more.
+// putBody stores the body of a change before any member sees the change. A member that saw the
+// change earlier would ask for the body, and would not find out that it is also here.
 func (p Page) putBody(c Change, body []byte) bool {
 	p.head.body.Store(0)
 	if body == nil || len(body) > 8*len(p.body) {
@@ -27,8 +26,8 @@ func (p Page) putBody(c Change, body []byte) bool {
 	return true
 }
 
-// Body is a copy of what members are handed with a change; false: it does not stand
-// here. What it says is to be checked.
+// Body returns a copy of the body of a change. It returns false if the body is not here. The
+// caller must check the contents.
 func (p Page) Body(c Change) ([]byte, bool) {
 	at := p.head.body.Load()
 	n := int(uint32(at))
@@ -43,13 +42,14 @@ func (p Page) Body(c Change) ([]byte, bool) {
 	return body[:n], p.head.body.Load() == at
 }
 
-// A claim is {change 63, 1 if the agent has closed it}.
+// claim returns the word of a claim: {change 63, closed 1}.
 func claim(c Change) uint64 { return uint64(c) << 1 }
 
+// closed marks a claim that the agent has closed.
 const closed = 1
 
-// Take claims what a member is handed with a change, which it then has to give back
-// itself; again: it has done so before. Not ok: the agent has taken it back.
+// Take claims the body of a change for the member, which must then give it back itself. again
+// says that the member has claimed it before. ok is false if the agent has closed it.
 func (m *Member) Take(c Change) (ok, again bool) {
 	if was, won := advance(&m.line.claim, c, 0); !won {
 		return was == claim(c), was == claim(c)
@@ -57,18 +57,18 @@ func (m *Member) Take(c Change) (ok, again bool) {
 	return true, false
 }
 
-// Took reports whether a member has claimed it, or it was taken back.
+// Took reports whether the member has claimed the body, or the agent has closed it.
 func (p Page) Took(c Change, place int) bool { return p.members[place].claim.Load() >= claim(c) }
 
-// Close takes back what a member would be handed with a change: for the agent, when
-// nobody may be handed it any more. False: the member has it.
+// Close takes the body back from a member. The agent calls it when the change is no longer
+// delivered to any member. It returns false if the member has claimed the body.
 func (p Page) Close(c Change, place int) bool {
 	was, won := advance(&p.members[place].claim, c, closed)
 	return won || was != claim(c)
 }
 
-// advance sets a claim of an older change to one of c; else it returns what stands
-// there.
+// advance sets the claim of an older change to one of c. If there is a claim of c already, it
+// returns that.
 func advance(at *atomic.Uint64, c Change, low uint64) (was uint64, won bool) {
 	for {
 		was = at.Load()
@@ -81,22 +81,21 @@ func advance(at *atomic.Uint64, c Change, low uint64) (was uint64, won bool) {
 	}
 }
 
-// Leave tells that the member does not touch the page any more, as it goes on with
-// another one. Nothing of the page follows.
+// Leave records that the member goes on with another page and does not touch this one any more.
 func (m *Member) Leave() { m.line.left.Store(1) }
 
-// Left reports whether a member has said so.
+// Left reports whether a member has called Leave.
 func (p Page) Left(place int) bool { return p.members[place].left.Load() != 0 }
 
-// Missed reports whether a change holds that the member is still to be handed: the
-// next one must not begin.
+// Missed reports whether a committed change is still to be delivered to a member. The next
+// change must not begin before that.
 func (p Page) Missed(c Change, place int) bool {
 	s, ok := p.Decision(c)
 	return ok && s == Committed && p.members[place].delivered.Load() < uint64(c)
 }
 
-// Got notes that the member was handed a change. waits: the agent waits for that, and
-// is to be told.
+// SetDelivered records that a change was delivered to the member. waits says that the agent
+// waits for that and must be told.
 func (m *Member) SetDelivered(c Change) (waits bool) {
 	m.last = c
 	m.line.delivered.Store(uint64(c))
