@@ -33,17 +33,17 @@ type arena struct {
 	ranges int // in use
 }
 
-// Handed implements transport.Sharer.
+// Preallocated implements transport.Sharer.
 func (t *Transport) Preallocated() bool { return true }
 
-// Held implements transport.Sharer.
+// HeldArenas implements transport.Sharer.
 func (t *Transport) HeldArenas() uint64 {
 	t.arenas.mu.Lock()
 	defer t.arenas.mu.Unlock()
 	return t.arenas.held
 }
 
-// Common implements transport.Sharer: a range that the agent has given to this
+// Attach implements transport.Sharer: a range that the agent has given to this
 // process.
 func (t *Transport) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []byte, err error) {
 	size := wholePages(n)

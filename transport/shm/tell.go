@@ -26,7 +26,7 @@ func (n *counts) add(b *bulk) {
 	}
 }
 
-// SetWays implements transport.Tunable.
+// SetThresholds implements transport.Tunable.
 func (t *Transport) SetThresholds(w tuning.Table) {
 	t.ways, t.waysGiven = w, true
 	for _, c := range t.conns {
@@ -36,7 +36,7 @@ func (t *Transport) SetThresholds(w tuning.Table) {
 	}
 }
 
-// Tell implements transport.Teller.
+// Describe implements transport.Teller.
 func (t *Transport) Describe(s transport.Slot) string {
 	c := t.conn(s)
 	if c == nil || c.out.box == nil {

@@ -128,7 +128,7 @@ type Book struct {
 	ending    bool
 }
 
-// op is an operation.
+// operation is an operation.
 type operation struct {
 	number uint32
 	req    Request
@@ -158,7 +158,7 @@ type operation struct {
 	wants, least int
 }
 
-// part is what an operation does to one input, or as an Add or a Sub to several.
+// opPart is what an operation does to one input, or as an Add or a Sub to several.
 type opPart struct {
 	kind    Kind
 	in      []uint32 // held from the grant to the decision
@@ -170,7 +170,7 @@ type opPart struct {
 	living map[wire.ProcID]struct{} // members of rest and leave
 }
 
-// member is a process in a set.
+// setMember is a process in a set.
 type setMember struct {
 	set  uint32
 	proc wire.ProcID
@@ -442,7 +442,7 @@ func (b *Book) Flush(do func(*Effect)) {
 	}
 }
 
-// Short is how many more processes the oldest operation would bring that waits for Room,
+// Shortage is how many more processes the oldest operation would bring that waits for Room,
 // and how many will do; 0: none waits for that.
 func (b *Book) Shortage() (wants, least int) {
 	for _, o := range b.queue {
@@ -453,7 +453,7 @@ func (b *Book) Shortage() (wants, least int) {
 	return 0, 0
 }
 
-// Roomier: there is more Room.
+// RoomGrew there is more Room.
 func (b *Book) RoomGrew(now time.Duration) { b.advance(now) }
 
 // advance grants what can be granted.

@@ -70,7 +70,7 @@ func (r *Request) best(rest, wish, room int) int {
 	return max(0, most-rest)
 }
 
-// fewest is with how many newcomers beside rest it is content.
+// minJoin is with how many newcomers beside rest it is content.
 func (r *Request) minJoin(rest int) int {
 	least := max(r.Min, rest+1)
 	if len(r.Sizes) > 0 {
@@ -85,7 +85,7 @@ func (r *Request) minJoin(rest int) int {
 	return least - rest
 }
 
-// lessen brings the newcomers of a bounded request, beside so many that live, down to
+// fitToRoom brings the newcomers of a bounded request, beside so many that live, down to
 // what there is place for; false: to fewer than it takes. An error: there never will
 // be enough.
 func (b *Book) fitToRoom(o *operation, p *opPart, living int) (bool, error) {

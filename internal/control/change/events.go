@@ -48,7 +48,7 @@ func (b *Book) arrived(now time.Duration, o *operation) {
 	}
 }
 
-// Verdict is what the word of a change says.
+// Decision is what the word of a change says.
 type Decision uint8
 
 const (

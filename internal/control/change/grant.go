@@ -158,7 +158,7 @@ func (b *Book) unchanged(parts []opPart) bool {
 	})
 }
 
-// nothing ends an operation that there is nothing to do for: each Result is the input
+// finishUnchanged ends an operation that there is nothing to do for: each Result is the input
 // itself, and no member hears of it.
 func (b *Book) finishUnchanged(o *operation, parts []opPart) {
 	for i := range parts {
@@ -363,7 +363,7 @@ func (b *Book) voters(o *operation) []wire.ProcID {
 	return list
 }
 
-// fix lets the members agree on when they are handed the change, once all follow it
+// agree lets the members agree on when they are handed the change, once all follow it
 // and nobody holds it.
 func (b *Book) agree(o *operation) {
 	if o.state != Ready || o.agreeing || o.swap != 0 || len(o.held) > 0 {

@@ -94,7 +94,7 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 	}
 }
 
-// Still: an operation was looked at, and nothing has moved since the last time. If it is
+// NoProgress an operation was looked at, and nothing has moved since the last time. If it is
 // late, it has waited for that alone.
 func (b *Book) NoProgress(now time.Duration, number uint32) {
 	if o := b.ops[number]; o != nil && o.checked && o.stage != 0 && o.moves() {
@@ -103,7 +103,7 @@ func (b *Book) NoProgress(now time.Duration, number uint32) {
 	}
 }
 
-// Nears: p, a newcomer, has more of its data, or reports. If it is not ready it comes nearer
+// NewcomerProgress p, a newcomer, has more of its data, or reports. If it is not ready it comes nearer
 // to that, so it does not hang, and its change has as long again. If all are ready it is
 // Progress.
 func (b *Book) NewcomerProgress(now time.Duration, p wire.ProcID) {
@@ -118,7 +118,7 @@ func (b *Book) NewcomerProgress(now time.Duration, p wire.ProcID) {
 	}
 }
 
-// late says for whom an operation has waited.
+// deadlineError says for whom an operation has waited.
 func (b *Book) deadlineError(o *operation) error {
 	return fmt.Errorf("%w: it waited for %s", ErrDeadline, b.waitsFor(o))
 }
@@ -155,7 +155,7 @@ func (b *Book) waitsFor(o *operation) string {
 	return "the members to come to the iteration in which all are handed it"
 }
 
-// turn says what is before a queued operation.
+// queuedBehind says what is before a queued operation.
 func (b *Book) queuedBehind(o *operation) string {
 	var parts []opPart
 	for _, r := range o.req.parts() {

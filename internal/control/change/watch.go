@@ -9,7 +9,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// watch is who follows the changes of a set.
+// watchers is who follows the changes of a set.
 type watchers struct {
 	open   map[wire.ProcID]struct{}
 	holds  map[wire.ProcID]struct{} // those of them that must release each change
@@ -114,7 +114,7 @@ func (b *Book) SetGone(set uint32) {
 	}
 }
 
-// miss refuses those that wait for sets that are gone.
+// refuseGone refuses those that wait for sets that are gone.
 func (b *Book) refuseGone() {
 	gone := b.gone
 	b.gone = nil
