@@ -13,122 +13,123 @@ import (
 	"gompi/internal/control/spawn"
 )
 
-// Owner is what a book knows of sets and processes: the head's. Its methods are
-// called in the midst of a step, and tell the book nothing.
+// Owner is the source of a book's knowledge about sets and processes: the head. The book calls its
+// methods during a step. They must not call the book.
 type Owner interface {
-	// Members are all of a set, in order, also those that have ended; false: it is
-	// gone.
+	// Members returns all members of a set in order, also those that have ended. It returns
+	// false if the set is gone.
 	Members(set uint32) ([]wire.ProcID, bool)
-	// Main is the main set, Came the set of those with which p has come by a change
-	// that was not rolled back; 0: there is none.
+	// Main returns the main set. Came returns the set of the newcomers with which p came by a
+	// change that was not rolled back. Both return 0 if there is no such set.
 	Main() uint32
 	Came(p wire.ProcID) uint32
-	// Who names some processes, for people.
+	// Who names some processes for users.
 	Who(list []wire.ProcID) string
-	// Ended names one that has ended, and says how.
+	// Ended names a process that has ended, and says how it ended.
 	Ended(p wire.ProcID) string
-	// Lives: the process takes part, it has neither died nor left.
+	// Lives reports whether the process takes part in the job: it has neither died nor left.
 	Lives(p wire.ProcID) bool
-	// Most is how many processes there could ever be at a time, Room how many more
-	// there is place for just now, RoomOn how many of them could start on these hosts
-	// (nil: on any), just now and ever; Reserve takes so many and names them, or says why
-	// not: ErrBusy, that there is no place for them where they are wanted just now.
+	// Most returns how many processes there can ever be at a time, and Room how many more can
+	// start now. RoomOn returns how many can start on these hosts (nil: on any), now and ever.
+	// Reserve reserves slots for the wanted processes and returns their ids. It returns ErrBusy
+	// if there are no slots now on the wanted hosts.
 	Most() int
 	Room() int
 	RoomOn(on []uint32) (free, ever int)
 	Reserve(wants []Want) ([]wire.ProcID, error)
-	// Host is where a process is that Reserve has named; those of a host are in a row.
+	// Host returns the host of a process that Reserve has returned. Reserve returns the processes
+	// of a host one after the other.
 	Host(p wire.ProcID) uint32
-	// Define makes a set that the book holds. It holds others by Hold, each until the
-	// effect Drop.
+	// Define makes a set, which the book then holds. Hold makes the book hold an existing set. The
+	// effect Drop ends a hold.
 	Define(members []wire.ProcID) uint32
 	Hold(set uint32)
-	// Replace: for who follows set, and as the main set, it is result from now on.
+	// Replace makes result the successor of set: for its subscribers, and as the main set.
 	Replace(set, result uint32)
-	// Stays: who follows set follows it on when a Result has come of it, beside that: set
-	// takes one change after the other.
+	// Stays reports whether subscribers keep following set after a change of it, beside the
+	// Result. Such a set can take one change after the other.
 	Stays(set uint32) bool
-	// Successor is what set was replaced by; 0: it was not.
+	// Successor returns the set that has replaced set, or 0.
 	Successor(set uint32) uint32
-	// Fits says why set must not become one of so many.
+	// Fits returns an error if set must not change to this size.
 	Fits(set uint32, size int) error
-	// Tells says why members could not be told of a part of a change: which inputs it has,
-	// who leaves and who stays, 0 or more who join; result: there is a set of those in the
-	// end.
+	// Tells returns an error if members cannot be told about a part of a change. in are the
+	// inputs, leave and stay the leavers and the others, and join the number of newcomers.
+	// result says that there is a Result.
 	Tells(in []uint32, leave, stay []wire.ProcID, join int, result bool) error
-	// Starts says why there can never be such newcomers, all at once.
+	// Starts returns an error if these newcomers can never start all at once.
 	Starts(wants []Want) error
-	// Terms are what who follows these sets wants of each change of them.
+	// Terms returns the options of the subscribers of these sets, for each change of the sets.
 	Terms(sets []uint32) Terms
 }
 
-// Want is so many processes on some hosts; nil: on any.
+// Want is a number of processes on some hosts; nil means on any.
 type Want struct {
 	N     int
 	On    []uint32
 	Place spawn.Placement
 }
 
-// Terms are what a request has if it does not say otherwise.
+// Terms are the defaults of a request.
 type Terms struct {
-	Prepare                     bool // also if the request does not say so
+	Prepare                     bool // applies even if the request does not ask for it
 	ToReady, ToAccept, ToCommit time.Duration
 }
 
-// Action is what an effect asks for.
+// Action is the kind of an effect.
 type Action uint8
 
 const (
-	StateChanged  Action = iota + 1 // the operation is in another state
-	Launch                          // start Procs, then say Launched
-	Discard                         // Procs are not wanted: end them, or give back their places
-	Announce                        // members may see the change: a word and votes are needed
-	Agree                           // all can be handed it: find the iteration
-	Withdraw                        // swap open to rolled back and report the verdict
-	Break                           // the same from accepted, too
-	Vote                            // for Procs, who have left in order
-	Leave                           // Procs may go
-	Terminate                       // Procs are late
-	CheckProgress                   // whether data of the change move, which is late: Progress
-	Drop                            // the operation needs Sets no longer
+	StateChanged  Action = iota + 1 // the operation has a new state
+	Launch                          // start Procs, then call Launched
+	Discard                         // end Procs, or give back their slots
+	Announce                        // let members see the change; it needs a status word and votes
+	Agree                           // the change can be delivered: find the iteration
+	Withdraw                        // swap open to rolled back, and report the decision
+	Break                           // swap open or accepted to rolled back, and report the decision
+	Vote                            // vote for Procs, which have left in order
+	Leave                           // allow Procs to leave
+	Terminate                       // end Procs, which are late
+	CheckProgress                   // the change is late: report Progress or NoProgress of its data
+	Drop                            // the operation no longer needs Sets
 )
 
-// Effect is one thing that the owner must do, in this order.
+// Effect is one action for the owner. It must do them in the order of Flush.
 type Effect struct {
 	Do      Action
 	Op      uint32
 	Procs   []wire.ProcID
-	State   State      // Told
-	Why     error      // Told: of an operation that has not happened
-	Inputs  [][]uint32 // Told: of an operation that was granted, the sets of each part
-	Outputs []Outputs  // and what they have made
-	Sets    []uint32   // Drop
+	State   State      // of StateChanged
+	Why     error      // of StateChanged: why the operation did not happen
+	Inputs  [][]uint32 // of StateChanged, once granted: the sets of each part
+	Outputs []Outputs  // of StateChanged, once granted: the outputs of each part
+	Sets    []uint32   // of Drop
 }
 
-// Book is all operations of a job that are not over. It has no lock.
+// Book holds all operations of a job that are not over. It does no locking.
 type Book struct {
 	owner        Owner
 	leaveTimeout time.Duration
 
 	last  uint32
 	ops   map[uint32]*operation
-	queue []*operation // those that are Queued, oldest first
+	queue []*operation // operations that are Queued, the oldest first
 
 	watches map[uint32]*watchers       // by set
-	joining map[wire.ProcID]*operation // newcomers of changes that are not decided
+	joining map[wire.ProcID]*operation // newcomers of undecided changes
 	leaving map[wire.ProcID]*operation // leavers of granted changes, until they are gone
-	outputs map[uint32]*operation      // outputs of changes that are not decided, and what was made of those
-	inputs  map[uint32]*operation      // sets that a change which is not decided has as inputs
-	votes   map[wire.ProcID]int        // in how many changes that are not decided a process votes
+	outputs map[uint32]*operation      // outputs of undecided changes, and sets derived from these
+	inputs  map[uint32]*operation      // inputs of undecided changes
+	votes   map[wire.ProcID]int        // number of undecided changes on which a process votes
 
 	undecided map[uint32]*operation // by number
-	decisions uint64                // how many changes have been decided
-	gone      map[uint32]struct{}   // sets, while operations wait
+	decisions uint64                // number of changes that were decided
+	gone      map[uint32]struct{}   // sets that have gone while operations wait
 	out       []Effect
 	ending    bool
 }
 
-// operation is an operation.
+// operation is one operation of a book.
 type operation struct {
 	number uint32
 	req    Request
@@ -137,31 +138,33 @@ type operation struct {
 
 	waits    map[wire.ProcID]struct{} // newcomers that are not ready
 	lingers  map[wire.ProcID]struct{} // leavers that are not gone
-	held     map[wire.ProcID]struct{} // members whose layers have not released it
+	held     map[wire.ProcID]struct{} // members that have not released the change
 	agreeing bool
-	checked  bool // it was late, and so looked at
+	checked  bool // it was late, and CheckProgress was requested
 
-	derived map[uint32]struct{} // living sets that were made of its outputs
-	// unseen are members of the inputs that may not watch them yet; listed: it was made.
+	derived map[uint32]struct{} // living sets that were made from its outputs
+	// unwatched are members of the inputs that may not have subscribed yet. listed says that the
+	// list was made.
 	unwatched []setMember
 	listed    bool
 
-	// asked is the swap that was asked for, end and why what follows if it is won.
+	// swap is the requested Withdraw or Break. end and why are the state and the reason that
+	// follow if it succeeds.
 	swap Action
 	end  State
 	why  error
 
-	stage, whole time.Duration // deadlines as points in time; 0: none
+	stage, whole time.Duration // deadlines, as points in time; 0: none
 
-	// wants is how many it waits for that there is no Room for, least with how many it is
-	// content; 0: it waits for something else.
+	// wants is the number of newcomers for which there is no Room, and least the number that
+	// would be enough. 0 means that the operation waits for something else.
 	wants, least int
 }
 
-// opPart is what an operation does to one input, or as an Add or a Sub to several.
+// opPart is the effect of an operation on one input. An Add or a Sub may have several inputs.
 type opPart struct {
 	kind    Kind
-	in      []uint32 // held from the grant to the decision
+	in      []uint32 // the book holds them from the grant to the decision
 	join    [][]wire.ProcID
 	leave   []wire.ProcID
 	rest    []wire.ProcID // living members of the inputs that stay
@@ -170,36 +173,41 @@ type opPart struct {
 	living map[wire.ProcID]struct{} // members of rest and leave
 }
 
-// setMember is a process in a set.
+// setMember is a process as a member of a set.
 type setMember struct {
 	set  uint32
 	proc wire.ProcID
 }
 
-// Outputs are the sets that a part has made; 0: none.
+// Outputs are the sets that a part makes; 0 means none.
 type Outputs struct {
 	Joining []uint32
 	Leaving uint32
 	Result  uint32
 }
 
-// New makes an empty book. Leavers have so long before they are terminated; 0: for
-// ever.
+// New returns an empty book. leaveTimeout is how long leavers have before they are terminated; 0
+// means for ever.
 func New(owner Owner, leaveTimeout time.Duration) *Book {
 	return &Book{
-		owner: owner, leaveTimeout: leaveTimeout,
-		ops: map[uint32]*operation{}, watches: map[uint32]*watchers{},
-		joining: map[wire.ProcID]*operation{}, leaving: map[wire.ProcID]*operation{}, outputs: map[uint32]*operation{},
-		inputs: map[uint32]*operation{}, votes: map[wire.ProcID]int{}, undecided: map[uint32]*operation{},
+		owner:        owner,
+		leaveTimeout: leaveTimeout,
+		ops:          map[uint32]*operation{},
+		watches:      map[uint32]*watchers{},
+		joining:      map[wire.ProcID]*operation{},
+		leaving:      map[wire.ProcID]*operation{},
+		outputs:      map[uint32]*operation{},
+		inputs:       map[uint32]*operation{},
+		votes:        map[wire.ProcID]int{},
+		undecided:    map[uint32]*operation{},
 	}
 }
 
-// maxQueue bounds the operations that wait: a program that asks again and again must
-// not keep the book busy.
+// maxQueue bounds the waiting operations, so that a program with many requests cannot keep the
+// book busy.
 const maxQueue = 1 << 10
 
-// Submit takes a request and returns the number of its operation, or why it is
-// refused.
+// Submit accepts a request and returns the number of its operation, or refuses it with an error.
 func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if b.ending {
 		return 0, ErrEnding
@@ -220,7 +228,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := b.turnedDown(o); err != nil {
 		return 0, err
 	}
-	// Nothing is known against it, so what it is in place of may go.
+	// The request is acceptable, so it may supersede others.
 	superseded := !r.NoQueue && b.supersede(o)
 	if len(b.queue) >= maxQueue {
 		return 0, fmt.Errorf("%w: %d operations wait already", ErrBusy, len(b.queue))
@@ -232,7 +240,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	b.queue = append(b.queue, o)
 	if superseded {
 		b.advance(now)
-	} else if _, err := b.grant(now, o, before); err != nil { // nothing has changed for the others
+	} else if _, err := b.grant(now, o, before); err != nil { // nothing has changed for the other operations
 		b.finish(o, Refused, err)
 	}
 	if o.state == Queued && r.NoQueue {
@@ -247,19 +255,19 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	return o.number, nil
 }
 
-// possible says why an operation can never be granted as things are.
+// possible returns an error if an operation can never be granted as things are.
 func (b *Book) possible(o *operation) error {
 	join, members := 0, 0
 	var wants []Want
 	for _, r := range o.req.parts() {
 		for _, n := range r.Join {
 			if r.bounded() {
-				n = 1 // how many it takes is known when its input is
+				n = 1 // the number is known when its input is
 			}
 			join += n
 			wants = append(wants, Want{n, r.On, r.Place})
 		}
-		in := map[wire.ProcID]struct{}{} // of whom some are to leave
+		in := map[wire.ProcID]struct{}{} // members of the inputs, for the check of Out
 		decided := false
 		for _, s := range r.In {
 			s = b.resolve(o, s)
@@ -273,7 +281,7 @@ func (b *Book) possible(o *operation) error {
 				}
 			}
 			if b.outputs[s] != nil {
-				continue // looked at when that is decided
+				continue // checked when the change that makes the set is decided
 			}
 			decided = true
 			if !ok {
@@ -323,8 +331,8 @@ func (b *Book) possible(o *operation) error {
 	return nil
 }
 
-// turnedDown says why a request that would supersede others is refused just now, if nothing
-// but these is before it.
+// turnedDown returns an error if a request that would supersede others would be refused now, with
+// only the other requests before it.
 func (b *Book) turnedDown(o *operation) error {
 	if o.req.NoQueue || !slices.ContainsFunc(b.queue, func(q *operation) bool { return b.inPlaceOf(o, q) }) {
 		return nil
@@ -337,15 +345,15 @@ func (b *Book) turnedDown(o *operation) error {
 	return err
 }
 
-// takesPart reports whether p counts for a change that is granted now: it lives, and goes by
-// none that is committed.
+// takesPart reports whether p counts for a change that is granted now: it is alive, and no
+// committed change removes it.
 func (b *Book) takesPart(p wire.ProcID) bool {
 	o := b.leaving[p]
 	return (o == nil || o.state.undecided()) && b.owner.Lives(p)
 }
 
-// largest is how many members o may find at most when its turn comes in a set of which so
-// many take part now.
+// largest returns an upper bound of the members that o may find in a set when its turn comes.
+// living is their present number.
 func (b *Book) largest(o *operation, set uint32, living int) int {
 	for _, q := range b.queue {
 		if b.inPlaceOf(o, q) {
@@ -371,7 +379,7 @@ func (b *Book) largest(o *operation, set uint32, living int) int {
 	return living
 }
 
-// resolve is the set that an input of o means just now; 0: there is none.
+// resolve returns the set that an input of o means now, or 0 if there is none.
 func (b *Book) resolve(o *operation, set uint32) uint32 {
 	switch set {
 	case 0:
@@ -382,7 +390,8 @@ func (b *Book) resolve(o *operation, set uint32) uint32 {
 	return set
 }
 
-// latest is the set of those who go with p, or else have come with it; 0: none.
+// latest returns the set of the processes that leave with p, or otherwise of those that came with
+// it; 0 if there is none.
 func (b *Book) latest(p wire.ProcID) uint32 {
 	if o := b.leaving[p]; o != nil {
 		for i := range o.parts {
@@ -394,8 +403,8 @@ func (b *Book) latest(p wire.ProcID) uint32 {
 	return b.owner.Came(p)
 }
 
-// supersede ends waiting requests for another size of the same set, and reports
-// whether there was one.
+// supersede ends waiting requests for another size of the same set, and reports whether there was
+// one.
 func (b *Book) supersede(o *operation) (some bool) {
 	for _, q := range slices.Clone(b.queue) {
 		if b.inPlaceOf(o, q) {
@@ -416,7 +425,7 @@ func (b *Book) unqueue(o *operation) {
 	b.queue = slices.DeleteFunc(b.queue, func(q *operation) bool { return q == o })
 }
 
-// tell passes on in which state an operation is.
+// tell reports a new state of an operation.
 func (b *Book) tell(o *operation, s State) {
 	o.state = s
 	e := Effect{Do: StateChanged, Op: o.number, State: s, Why: o.why}
@@ -428,7 +437,7 @@ func (b *Book) tell(o *operation, s State) {
 
 func (b *Book) do(e Effect) { b.out = append(b.out, e) }
 
-// Flush hands over what is to be done, in order.
+// Flush passes the effects to do, in order.
 func (b *Book) Flush(do func(*Effect)) {
 	for len(b.out)+len(b.gone) > 0 {
 		if len(b.gone) > 0 {
@@ -442,8 +451,8 @@ func (b *Book) Flush(do func(*Effect)) {
 	}
 }
 
-// Shortage is how many more processes the oldest operation would bring that waits for Room,
-// and how many will do; 0: none waits for that.
+// Shortage returns the number of newcomers of the oldest operation that waits for Room, and the
+// number that would be enough. It returns 0 if no operation waits for that.
 func (b *Book) Shortage() (wants, least int) {
 	for _, o := range b.queue {
 		if o.wants > 0 {
@@ -453,14 +462,14 @@ func (b *Book) Shortage() (wants, least int) {
 	return 0, 0
 }
 
-// RoomGrew there is more Room.
+// RoomGrew says that there is more Room.
 func (b *Book) RoomGrew(now time.Duration) { b.advance(now) }
 
-// advance grants what can be granted.
+// advance grants all operations that can be granted.
 func (b *Book) advance(now time.Duration) {
 	for again := true; again; {
 		again = false
-		before := map[uint32]struct{}{} // inputs of those that are earlier
+		before := map[uint32]struct{}{} // inputs of earlier operations
 		for i := 0; i < len(b.queue); i++ {
 			o := b.queue[i]
 			if b.blocked(o, before) {
@@ -472,14 +481,14 @@ func (b *Book) advance(now time.Duration) {
 				b.finish(o, Refused, err)
 			}
 			if again = ok || err != nil; again {
-				break // the queue is another one
+				break // the queue has changed
 			}
 		}
 	}
 }
 
-// blocked reports whether a queued operation has an input that another one has, which is
-// not decided or is earlier: nothing else need be looked at. It adds its own.
+// blocked reports whether an input of a queued operation belongs to an undecided or an earlier
+// operation; then the operation need not be tried. It adds the inputs to before.
 func (b *Book) blocked(o *operation, before map[uint32]struct{}) (is bool) {
 	for _, r := range o.req.parts() {
 		for _, s := range r.In {
@@ -496,7 +505,7 @@ func (b *Book) blocked(o *operation, before map[uint32]struct{}) (is bool) {
 	return is
 }
 
-// State is how far an operation is; ErrNoOp when it is over.
+// State returns the state of an operation, or ErrNoOp if it is over.
 func (b *Book) State(number uint32) (State, error) {
 	if o := b.ops[number]; o != nil {
 		return o.state, nil
@@ -504,7 +513,7 @@ func (b *Book) State(number uint32) (State, error) {
 	return 0, ErrNoOp
 }
 
-// Concerns is an undecided operation that p votes on; 0: none.
+// Concerns returns an undecided operation on which p votes, or 0.
 func (b *Book) Concerns(p wire.ProcID) uint32 {
 	if b.votes[p] == 0 {
 		return 0
@@ -517,12 +526,12 @@ func (b *Book) Concerns(p wire.ProcID) uint32 {
 	return 0
 }
 
-// Decisions is how many changes have been decided: while it is the same, those that
-// Concerns has found are undecided.
+// Decisions returns the number of decided changes. While it is constant, the operations that
+// Concerns has returned are undecided.
 func (b *Book) Decisions() uint64 { return b.decisions }
 
-// Derived: set was made of outputs of a change that is not decided: it comes or goes with
-// them.
+// Derived says that set was made from outputs of an undecided change. The set exists only if that
+// change is committed.
 func (b *Book) Derived(set, number uint32) {
 	o := b.undecided[number]
 	if o == nil {
@@ -534,25 +543,25 @@ func (b *Book) Derived(set, number uint32) {
 	o.derived[set], b.outputs[set] = struct{}{}, o
 }
 
-// Leaves reports whether p goes by a change that members may have seen.
+// Leaves reports whether p leaves by a change that members may have seen.
 func (b *Book) Leaves(p wire.ProcID) bool {
 	o := b.leaving[p]
 	return o != nil && Ready <= o.state && o.state <= Committed
 }
 
-// Cancel withdraws an operation. With an answer of nil it ends Cancelled, unless its
-// next state is Adopting: then somebody was handed it before.
+// Cancel withdraws an operation. If it returns nil, the operation ends Cancelled, unless its next
+// state is Adopting because the change was delivered before.
 func (b *Book) Cancel(now time.Duration, number uint32) error {
 	return b.cancel(now, number, Withdraw, Adopting)
 }
 
-// Break is Cancel also of an operation that somebody was handed. With an answer of nil it
-// ends Cancelled, unless it was committed before.
+// Break cancels an operation even if the change was delivered. If it returns nil, the operation
+// ends Cancelled, unless the change was committed before.
 func (b *Book) Break(now time.Duration, number uint32) error {
 	return b.cancel(now, number, Break, Committed)
 }
 
-// cancel is Cancel before an operation is in this state.
+// cancel withdraws an operation that has not reached the state late.
 func (b *Book) cancel(now time.Duration, number uint32, how Action, late State) error {
 	defer b.advance(now)
 	switch o := b.ops[number]; {
@@ -568,12 +577,12 @@ func (b *Book) cancel(now time.Duration, number uint32, how Action, late State) 
 	return nil
 }
 
-// End: the job ends, and nothing changes any more.
+// End says that the job ends. It ends all operations.
 func (b *Book) End() {
 	b.ending = true
 	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
 		switch o := b.ops[n]; {
-		case o == nil: // ended with another
+		case o == nil: // ended together with another operation
 		case o.state == Queued:
 			b.finish(o, Refused, ErrEnding)
 		case o.state.undecided():
@@ -584,11 +593,17 @@ func (b *Book) End() {
 	}
 }
 
-// Sizes is how much each table holds.
+// Sizes returns the number of entries of each table.
 func (b *Book) Sizes() map[string]int {
 	return map[string]int{
-		"operations": len(b.ops), "queued": len(b.queue), "watches": len(b.watches),
-		"newcomers": len(b.joining), "leavers": len(b.leaving), "undecided sets": len(b.outputs),
-		"inputs": len(b.inputs), "voters": len(b.votes), "undecided": len(b.undecided),
+		"operations":     len(b.ops),
+		"queued":         len(b.queue),
+		"watches":        len(b.watches),
+		"newcomers":      len(b.joining),
+		"leavers":        len(b.leaving),
+		"undecided sets": len(b.outputs),
+		"inputs":         len(b.inputs),
+		"voters":         len(b.votes),
+		"undecided":      len(b.undecided),
 	}
 }

@@ -7,10 +7,10 @@ import "slices"
 // MaxSizes bounds Request.Sizes.
 const MaxSizes = 1 << 10
 
-// bounded reports whether a request may be granted with fewer than it wishes for.
+// bounded reports whether a request may be granted with fewer processes than it asks for.
 func (r *Request) bounded() bool { return r.Min != 0 || r.Max != 0 || r.Pref != 0 || len(r.Sizes) > 0 }
 
-// checkBounds looks at whether the bounds of a request make sense with the rest of it.
+// checkBounds checks the bounds of a request against its other fields.
 func (r *Request) checkBounds() error {
 	switch {
 	case !r.bounded():
@@ -36,14 +36,14 @@ func (r *Request) checkBounds() error {
 	return nil
 }
 
-// allows reports whether a request may come to so many.
+// allows reports whether the bounds allow this size.
 func (r *Request) allows(size int) bool {
 	return size >= r.Min && (r.Max == 0 || size <= r.Max) && (len(r.Sizes) == 0 || slices.Contains(r.Sizes, size))
 }
 
-// best is how many of the wish come where there is place for room: all, else as many
-// as make the preferred size, else as many as may; 0: none may, as somebody must come.
-// There are rest before them.
+// best returns how many newcomers come if there is room for room of them. rest processes are there
+// already, and wish is the wanted number. best returns wish if possible, otherwise the number that
+// makes the preferred size, otherwise the largest allowed number; 0 if no number is allowed.
 func (r *Request) best(rest, wish, room int) int {
 	most := rest + min(wish, room)
 	switch {
@@ -70,7 +70,7 @@ func (r *Request) best(rest, wish, room int) int {
 	return max(0, most-rest)
 }
 
-// minJoin is with how many newcomers beside rest it is content.
+// minJoin returns the least allowed number of newcomers, when rest processes are there.
 func (r *Request) minJoin(rest int) int {
 	least := max(r.Min, rest+1)
 	if len(r.Sizes) > 0 {
@@ -85,14 +85,14 @@ func (r *Request) minJoin(rest int) int {
 	return least - rest
 }
 
-// fitToRoom brings the newcomers of a bounded request, beside so many that live, down to
-// what there is place for; false: to fewer than it takes. An error: there never will
-// be enough.
+// fitToRoom reduces the newcomers of a bounded request to the available room. living is the
+// number of living processes. It returns false if there is too little room now, and an error if
+// there never will be enough.
 func (b *Book) fitToRoom(o *operation, p *opPart, living int) (bool, error) {
 	r := &o.req.parts()[0]
 	rest := len(p.rest)
 	if r.Kind == Add {
-		rest = 0 // they are a set of their own
+		rest = 0 // the newcomers form a set of their own
 	}
 	wish := len(p.join[0])
 	free, ever := b.owner.RoomOn(r.On)

@@ -11,7 +11,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Launched: the newcomers of an operation are being started, or why that cannot be.
+// Launched says that the newcomers of an operation are being started, or why they cannot be.
 func (b *Book) Launched(now time.Duration, number uint32, err error) {
 	o := b.ops[number]
 	if o == nil || o.state != Granted {
@@ -26,7 +26,7 @@ func (b *Book) Launched(now time.Duration, number uint32, err error) {
 	b.arrived(now, o)
 }
 
-// Joined: p is a part of the job, and Prepared: it has said that it is ready.
+// Joined says that p takes part in the job. Without Prepare the newcomer is then ready.
 func (b *Book) Joined(now time.Duration, p wire.ProcID) {
 	if o := b.joining[p]; o != nil && !o.req.Prepare {
 		delete(o.waits, p)
@@ -34,7 +34,7 @@ func (b *Book) Joined(now time.Duration, p wire.ProcID) {
 	}
 }
 
-// Prepared: p, a newcomer, is ready for its change.
+// Prepared says that p, a newcomer, is ready for its change.
 func (b *Book) Prepared(now time.Duration, p wire.ProcID) {
 	if o := b.joining[p]; o != nil {
 		delete(o.waits, p)
@@ -48,7 +48,7 @@ func (b *Book) arrived(now time.Duration, o *operation) {
 	}
 }
 
-// Decision is what the word of a change says.
+// Decision is what the status word of a change says.
 type Decision uint8
 
 const (
@@ -57,7 +57,8 @@ const (
 	IsRolledBack
 )
 
-// Decided: the word of a change says so. It may be told more than once, and late.
+// Decided reports what the status word of a change says. The owner may report it repeatedly and
+// late.
 func (b *Book) Decided(now time.Duration, number uint32, v Decision) {
 	o := b.ops[number]
 	if o == nil || o.state != Ready && o.state != Adopting {
@@ -66,9 +67,9 @@ func (b *Book) Decided(now time.Duration, number uint32, v Decision) {
 	switch v {
 	case IsAccepted:
 		if o.swap == Break {
-			return // its answer is on the way
+			return // the answer to the Break will follow
 		}
-		// Who wanted to withdraw it was late.
+		// The withdrawal came too late.
 		o.swap, o.why = 0, nil
 		if o.state == Ready {
 			o.begin(now, o.req.ToCommit)
@@ -89,8 +90,7 @@ func (b *Book) Decided(now time.Duration, number uint32, v Decision) {
 	}
 }
 
-// Died: p has ended without leaving. Before the decision that rolls its changes
-// back.
+// Died says that p has ended without leaving. That rolls back its undecided changes.
 func (b *Book) Died(now time.Duration, p wire.ProcID) {
 	why := fmt.Errorf("%w: %s", ErrDied, b.owner.Ended(p))
 	for _, o := range b.open() {
@@ -101,10 +101,10 @@ func (b *Book) Died(now time.Duration, p wire.ProcID) {
 	b.ended(now, p)
 }
 
-// Left: p has left in order. A newcomer that leaves before the decision is as one
-// that died; an old member has closed what it watched, and stands in nobody's way. What
-// nobody was handed yet is rolled back also if it never watched: no Result begins with
-// a member that has left.
+// Left says that p has left in order. If p is a newcomer of an undecided change, it counts as
+// dead. An old member has closed its subscriptions and does not block the change. A change that
+// was not delivered yet is rolled back even if p had no subscription, because no Result may
+// contain a process that has left before.
 func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	if o := b.joining[p]; o != nil {
 		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s", ErrDied, b.owner.Ended(p)))
@@ -130,7 +130,7 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	b.ended(now, p)
 }
 
-// ended: p takes no part in anything any more.
+// ended removes a process that takes no part in the job any more.
 func (b *Book) ended(now time.Duration, p wire.ProcID) {
 	for _, w := range b.watches {
 		delete(w.open, p)
@@ -144,7 +144,7 @@ func (b *Book) ended(now time.Duration, p wire.ProcID) {
 	b.advance(now)
 }
 
-// Gone: nothing of p is left, its pid and place are free.
+// Gone says that the pid and the slot of p are free.
 func (b *Book) Gone(now time.Duration, p wire.ProcID) {
 	if o := b.leaving[p]; o != nil {
 		delete(b.leaving, p)
@@ -152,7 +152,7 @@ func (b *Book) Gone(now time.Duration, p wire.ProcID) {
 			b.finish(o, Done, nil)
 		}
 	}
-	b.advance(now) // there is more room
+	b.advance(now) // there is more Room
 }
 
 // linger ends a committed operation when all leavers are gone.
@@ -163,7 +163,7 @@ func (b *Book) linger(o *operation) {
 	}
 }
 
-// has reports whether p votes on an operation that is not decided.
+// has reports whether p votes on an undecided operation.
 func (b *Book) has(o *operation, p wire.ProcID) bool {
 	for i := range o.parts {
 		if _, ok := o.parts[i].living[p]; ok {
@@ -173,12 +173,12 @@ func (b *Book) has(o *operation, p wire.ProcID) bool {
 	return b.joining[p] == o
 }
 
-// keeps reports whether p was there, and stays by an operation that is not decided.
+// keeps reports whether p was there before an undecided operation and stays after it.
 func (b *Book) keeps(o *operation, p wire.ProcID) bool {
 	return b.has(o, p) && b.joining[p] != o && b.leaving[p] != o
 }
 
-// withdraw ends an undecided operation, or asks for the swap that does.
+// withdraw ends an undecided operation, or requests the swap that ends it.
 func (b *Book) withdraw(o *operation, how Action, end State, why error) {
 	switch {
 	case !o.state.undecided():
@@ -190,7 +190,7 @@ func (b *Book) withdraw(o *operation, how Action, end State, why error) {
 	}
 }
 
-// commit makes the outputs hold.
+// commit makes the outputs of an operation valid.
 func (b *Book) commit(now time.Duration, o *operation) {
 	o.stage, o.whole = 0, 0
 	b.settle(o)
@@ -214,8 +214,8 @@ func (b *Book) commit(now time.Duration, o *operation) {
 	b.advance(now)
 }
 
-// replace: set is result from now on, for those that wait for it or follow it; or it
-// is there beside result.
+// replace makes result the successor of set, for waiting operations and for subscribers. If the set
+// stays, it continues beside result.
 func (b *Book) replace(set, result uint32) {
 	stays := b.owner.Stays(set)
 	if w := b.watches[set]; w != nil {
@@ -230,7 +230,7 @@ func (b *Book) replace(set, result uint32) {
 		for _, which := range []map[wire.ProcID]struct{}{w.open, w.holds, w.closed} {
 			maps.DeleteFunc(which, func(p wire.ProcID, _ struct{}) bool { _, ok := m[p]; return !ok })
 		}
-		if old := b.watches[result]; old != nil { // newcomers
+		if old := b.watches[result]; old != nil { // subscriptions of newcomers
 			maps.Copy(w.open, old.open)
 			maps.Copy(w.holds, old.holds)
 			maps.Copy(w.closed, old.closed)
@@ -243,7 +243,7 @@ func (b *Book) replace(set, result uint32) {
 	b.refuse(&ReplacedError{set, result}, func(in uint32) bool { return in == set })
 }
 
-// settle ends what is so only until the decision.
+// settle removes the entries of an operation that last until its decision.
 func (b *Book) settle(o *operation) {
 	b.decisions++
 	delete(b.undecided, o.number)
@@ -276,7 +276,7 @@ func (b *Book) unvote(p wire.ProcID) {
 	}
 }
 
-// sets are the outputs.
+// sets returns the outputs of a part.
 func (p *opPart) sets() []uint32 {
 	list := slices.Clone(p.outputs.Joining)
 	for _, s := range []uint32{p.outputs.Leaving, p.outputs.Result} {
@@ -287,7 +287,7 @@ func (p *opPart) sets() []uint32 {
 	return list
 }
 
-// finish ends an operation.
+// finish ends an operation in state s.
 func (b *Book) finish(o *operation, s State, why error) {
 	if o.state == Queued {
 		b.unqueue(o)
@@ -331,7 +331,7 @@ func (b *Book) finish(o *operation, s State, why error) {
 	}
 }
 
-// refuse ends those that wait for sets which they will not get.
+// refuse ends the waiting operations with an input that is lost.
 func (b *Book) refuse(why error, lost func(in uint32) bool) {
 	for _, q := range slices.Clone(b.queue) {
 		if slices.ContainsFunc(q.req.parts(), func(r Request) bool {
@@ -342,10 +342,10 @@ func (b *Book) refuse(why error, lost func(in uint32) bool) {
 	}
 }
 
-// open are those that are not decided.
+// open returns the undecided operations.
 func (b *Book) open() []*operation { return byNumber(b.undecided) }
 
-// byNumber are operations in the order in which they were asked for.
+// byNumber returns operations in the order of their numbers.
 func byNumber(ops map[uint32]*operation) []*operation {
 	list := make([]*operation, 0, len(ops))
 	for _, n := range slices.Sorted(maps.Keys(ops)) {

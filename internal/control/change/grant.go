@@ -11,8 +11,8 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// grant gives a queued operation what it needs, if that is free and nobody is before
-// it. An error: it never will.
+// grant gives a queued operation what it needs, if that is free and no operation is before it. An
+// error means that it never will.
 func (b *Book) grant(now time.Duration, o *operation, before []*operation) (bool, error) {
 	parts, wants, ok, err := b.plan(o, before)
 	if !ok {
@@ -46,8 +46,8 @@ func (b *Book) grant(now time.Duration, o *operation, before []*operation) (bool
 	return true, nil
 }
 
-// plan says what a queued operation would do, and whom it would start; false: it waits. Of
-// newcomers only the number is known.
+// plan returns what a queued operation would do, and which processes it would start. ok is false if
+// the operation must wait. Newcomers are known only by their number.
 func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []Want, ok bool, err error) {
 	o.wants, o.least = 0, 0
 	rs := o.req.parts()
@@ -58,9 +58,9 @@ func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []
 		p := opPart{kind: rs[i].Kind}
 		for _, s := range rs[i].In {
 			if s = b.resolve(o, s); b.outputs[s] != nil {
-				return nil, nil, false, nil // whether it comes is not decided
+				return nil, nil, false, nil // it is not decided whether the set will exist
 			}
-			if !slices.Contains(p.in, s) { // it may be named twice, or as the main set
+			if !slices.Contains(p.in, s) { // a set may be named twice, or also as the main set
 				p.in = append(p.in, s)
 			}
 		}
@@ -69,7 +69,7 @@ func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []
 		}
 		if err := b.members(&p, &rs[i]); err != nil {
 			if b.overlaps([]opPart{{in: p.in}}, before) != nil {
-				return nil, nil, false, nil // what the set is then is looked at then
+				return nil, nil, false, nil // the set may be different when its turn comes
 			}
 			return nil, nil, false, err
 		}
@@ -82,7 +82,7 @@ func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []
 		for _, n := range p.join {
 			join += len(n)
 		}
-		living = max(living, len(p.rest)+len(p.leave)) // all of them still are there then
+		living = max(living, len(p.rest)+len(p.leave)) // the leavers are still there at that time
 		parts[i] = p
 	}
 	for i := range parts {
@@ -132,7 +132,7 @@ func (b *Book) plan(o *operation, before []*operation) (parts []opPart, wants []
 	return parts, wants, true, nil
 }
 
-// byHost is newcomers in a group for each host.
+// byHost splits newcomers into groups, one for each host.
 func (b *Book) byHost(join [][]wire.ProcID) (groups [][]wire.ProcID) {
 	for _, procs := range join {
 		for len(procs) > 0 {
@@ -146,8 +146,8 @@ func (b *Book) byHost(join [][]wire.ProcID) (groups [][]wire.ProcID) {
 	return groups
 }
 
-// unchanged reports whether parts leave their inputs as they are: Replaces by nothing
-// of sets of which all members take part.
+// unchanged reports whether parts leave their inputs unchanged: each is a Replace without newcomers
+// and leavers, and all members of its input take part.
 func (b *Book) unchanged(parts []opPart) bool {
 	return !slices.ContainsFunc(parts, func(p opPart) bool {
 		if p.kind != Replace || len(p.join)+len(p.leave) > 0 {
@@ -158,8 +158,8 @@ func (b *Book) unchanged(parts []opPart) bool {
 	})
 }
 
-// finishUnchanged ends an operation that there is nothing to do for: each Result is the input
-// itself, and no member hears of it.
+// finishUnchanged ends an operation that changes nothing. Each Result is the input itself, and the
+// members do not hear of it.
 func (b *Book) finishUnchanged(o *operation, parts []opPart) {
 	for i := range parts {
 		parts[i].outputs.Result = parts[i].in[0]
@@ -169,7 +169,7 @@ func (b *Book) finishUnchanged(o *operation, parts []opPart) {
 	b.finish(o, Done, nil)
 }
 
-// followed says why nobody follows a change of these sets.
+// followed returns an error if these sets cannot take a change now.
 func (b *Book) followed(sets []uint32) error {
 	for _, s := range sets {
 		if _, ok := b.owner.Members(s); !ok {
@@ -182,8 +182,8 @@ func (b *Book) followed(sets []uint32) error {
 	return nil
 }
 
-// members finds who comes, goes and stays. Of newcomers only the number is known. Who
-// leaves by a change that is committed counts as gone.
+// members determines the newcomers, leavers and other members of a part. Newcomers are known
+// only by their number. A leaver of a committed change counts as gone.
 func (b *Book) members(p *opPart, r *Request) error {
 	var living []wire.ProcID
 	seen := map[wire.ProcID]struct{}{}
@@ -210,7 +210,7 @@ func (b *Book) members(p *opPart, r *Request) error {
 	}
 	p.leave = slices.Clone(living[len(living)-leave:])
 	for _, q := range r.Out {
-		if _, ok := seen[q]; ok { // else it has gone by itself
+		if _, ok := seen[q]; ok { // otherwise it has ended already
 			p.leave = append(p.leave, q)
 		}
 	}
@@ -233,7 +233,7 @@ func (b *Book) members(p *opPart, r *Request) error {
 	return nil
 }
 
-// overlaps is an operation before these parts that touches what they do; nil: none.
+// overlaps returns an operation before these parts that touches the same sets or processes, or nil.
 func (b *Book) overlaps(parts []opPart, before []*operation) *operation {
 	for i := range parts {
 		for _, s := range parts[i].in {
@@ -256,17 +256,18 @@ func (b *Book) overlaps(parts []opPart, before []*operation) *operation {
 	return nil
 }
 
-// touch reports whether two parts have an input in common, or a removes a process of
-// an input of c.
+// touch reports whether two parts have an input in common, or a removes a process of an input of c.
 func touch(a, c *opPart) bool {
 	return slices.ContainsFunc(a.in, func(s uint32) bool { return slices.Contains(c.in, s) }) ||
 		slices.ContainsFunc(a.leave, func(p wire.ProcID) bool { _, ok := c.living[p]; return ok })
 }
 
-// granted makes the outputs and begins the change.
+// granted makes the outputs and starts the change.
 func (b *Book) granted(now time.Duration, o *operation) {
 	b.terms(o)
-	o.waits, o.lingers, o.held = map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}
+	o.waits = map[wire.ProcID]struct{}{}
+	o.lingers = map[wire.ProcID]struct{}{}
+	o.held = map[wire.ProcID]struct{}{}
 	b.undecided[o.number] = o
 	var comes []wire.ProcID
 	for i := range o.parts {
@@ -314,7 +315,7 @@ func (b *Book) granted(now time.Duration, o *operation) {
 	b.isReady(now, o)
 }
 
-// terms completes a request by what who follows its inputs wants.
+// terms completes a request by the options of the subscribers of its inputs.
 func (b *Book) terms(o *operation) {
 	var in []uint32
 	for i := range o.parts {
@@ -341,7 +342,7 @@ func (b *Book) isReady(now time.Duration, o *operation) {
 	b.agree(o)
 }
 
-// voters are all living members of inputs and outputs, once.
+// voters returns all living members of inputs and outputs, each once.
 func (b *Book) voters(o *operation) []wire.ProcID {
 	var list []wire.ProcID
 	seen := map[wire.ProcID]struct{}{}
@@ -363,8 +364,8 @@ func (b *Book) voters(o *operation) []wire.ProcID {
 	return list
 }
 
-// agree lets the members agree on when they are handed the change, once all follow it
-// and nobody holds it.
+// agree lets the members agree on the iteration of the delivery, once all members have
+// subscribed and none holds the change.
 func (b *Book) agree(o *operation) {
 	if o.state != Ready || o.agreeing || o.swap != 0 || len(o.held) > 0 {
 		return

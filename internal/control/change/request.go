@@ -11,16 +11,16 @@ import (
 	"gompi/internal/control/spawn"
 )
 
-// Kind is what an operation does to its inputs.
+// Kind is the effect of an operation on its inputs.
 type Kind uint8
 
 const (
-	Add     Kind = iota + 1 // new processes, in a set of their own
-	Sub                     // some leave; the inputs stay as they are
-	Grow                    // new ones behind those of the input
-	Shrink                  // the input without the leaving
-	Replace                 // both: the input without the leaving, and the new ones behind; or neither
-	Multi                   // several, granted, decided and rolled back together
+	Add     Kind = iota + 1 // start processes in a set of their own
+	Sub                     // remove processes; the inputs stay as they are
+	Grow                    // the input, followed by newcomers
+	Shrink                  // the input without leavers
+	Replace                 // the input without leavers, followed by newcomers; or without a change
+	Multi                   // several operations, granted, decided and rolled back together
 )
 
 var kindNames = [...]string{"", "add", "sub", "grow", "shrink", "replace", "multi"}
@@ -32,65 +32,64 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", k)
 }
 
-// Request is what somebody wants changed.
+// Request describes a wanted change.
 type Request struct {
 	Kind Kind
-	// In are the inputs: one for Grow, Shrink and Replace, at least one for Sub, any
-	// number for Add. Set 0 is the main set at the moment of the grant, Latest the one
-	// by which who asks, By, has come or goes.
+	// In are the inputs: one for Grow, Shrink and Replace, at least one for Sub, any number for
+	// Add. Set 0 is the main set at the time of the grant. Latest is the set by which By, the
+	// requesting process, came or leaves.
 	In []uint32
 	By wire.ProcID
-	// Join is how many come, one set of them for each number: only Add has several.
+	// Join is the number of newcomers of each new set; only Add has several.
 	Join []int
-	// Leave is how many go, the last ones; Out who goes, instead.
+	// Leave is the number of leavers, the last members. Out lists leavers instead.
 	Leave int
 	Out   []wire.ProcID
-	// To is the size that a Replace is to have, in place of Join and Leave; 0: not
-	// said. Of waiting requests with To for one set only the latest stays.
+	// To is the wanted size of a Replace, instead of Join and Leave; 0: not set. Of several waiting
+	// requests with To for one set, only the latest stays.
 	To int
 
-	// Min, Max, Pref and Sizes are how many there may be, if there is no place for all
-	// that a Grow, an Add of one set or a Replace wishes for: in the Result, of an Add
-	// those who come. Max 0: no bound; Pref, if there is place for so many: 0: none;
-	// Sizes: only these, nil: any. They are not said in parts of a Multi.
+	// Min, Max, Pref and Sizes bound the size if there is no room for all wanted newcomers of a
+	// Grow, a Replace or an Add of one set. They bound the Result, or for Add the newcomers. Max 0
+	// means no bound. Pref is used if there is room for it; 0: none. Sizes, if not nil, lists the
+	// only allowed sizes. Parts of a Multi have none of these.
 	Min, Max, Pref int
 	Sizes          []int
 
-	// On are the hosts on which newcomers start, as the owner numbers them; nil: any.
+	// On are the hosts for newcomers, by the owner's numbers; nil means any.
 	On []uint32
-	// Start is in which order newcomers start, in groups, each of one host, and Place on
-	// which of the hosts. Grouped ones are a set for each group, of a kind that has one
-	// number in Join. Who launches it has the order from its owner. A Multi has none, nor
-	// have its parts.
+	// Start is the order in which groups of newcomers start; each group is on one host. Place
+	// chooses the hosts. With a grouped Start, each group is a set, and Join has one number. The
+	// owner passes the order to the launcher. A Multi and its parts have neither.
 	Start spawn.Strategy
 	Place spawn.Placement
 
-	Parts []Request // Multi
+	Parts []Request // of a Multi
 
-	NoQueue bool // refused instead of queued
-	Prepare bool // newcomers say that they are ready
+	NoQueue bool // refuse the request instead of queueing it
+	Prepare bool // newcomers report when they are ready
 
-	// Deadlines, as spans: from the grant to Ready, from there until somebody is
-	// handed the change, from there to the decision, and of the whole, from the
-	// submission to the decision; 0: none.
+	// Deadlines, as spans; 0: none. ToReady runs from the grant to Ready, ToAccept from there to
+	// the first delivery, ToCommit from there to the decision, and Whole from the submission to
+	// the decision.
 	ToReady, ToAccept, ToCommit, Whole time.Duration
 }
 
-// Latest, as an input, is the set of those who come or go by the latest change that
-// concerns who asks in that way.
+// Latest, as an input, is the set of the processes that come or leave by the latest change of the
+// requesting process.
 const Latest = math.MaxUint32
 
-// MaxJoin bounds the newcomers of an operation, MaxInputs its inputs and its sets of
-// newcomers: all parts together.
+// MaxJoin bounds the newcomers of an operation. MaxInputs bounds its inputs, and its sets of
+// newcomers. Both bounds apply to all parts together.
 const (
 	MaxJoin   = 1 << 16
 	MaxInputs = 1 << 10
 )
 
-// maxMembers bounds the members of all inputs together, at each of which is looked.
+// maxMembers bounds the members of all inputs together, because an operation looks at each of them.
 const maxMembers = 1 << 20
 
-// parts are the operations that a request is made of.
+// parts returns the operations of a request.
 func (r *Request) parts() []Request {
 	if r.Kind == Multi {
 		return r.Parts
@@ -98,8 +97,8 @@ func (r *Request) parts() []Request {
 	return []Request{*r}
 }
 
-// checkTotal looks at what all parts have together: who has a part in an operation is told
-// of all its sets at once.
+// checkTotal checks the totals of all parts, because a member is told of all sets of an
+// operation at once.
 func (r *Request) checkTotal() error {
 	in, sets, join := 0, 0, 0
 	for _, q := range r.parts() {
@@ -119,7 +118,7 @@ func (r *Request) checkTotal() error {
 	return nil
 }
 
-// check looks at what can be seen without knowing any set.
+// check checks everything that does not depend on the sets.
 func (r *Request) check() error {
 	if r.Kind == Multi {
 		if r.bounded() {

@@ -7,17 +7,17 @@ import (
 	"fmt"
 )
 
-// State is how far an operation is.
+// State is the progress of an operation.
 type State uint8
 
 const (
-	Queued    State = iota + 1 // what it needs is taken
+	Queued    State = iota + 1 // waiting for something that is in use
 	Granted                    // processes, names and members are reserved
 	Launching                  // newcomers start
-	Ready                      // they have joined: members see the change
-	Adopting                   // somebody was handed it
-	Committed                  // it holds
-	Done                       // who leaves is gone
+	Ready                      // newcomers have joined; members see the change
+	Adopting                   // the change was delivered to a member
+	Committed                  // the change holds
+	Done                       // all leavers are gone
 
 	Refused
 	Cancelled
@@ -33,16 +33,16 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", s)
 }
 
-// Known reports whether s is one of these.
+// Known reports whether s is a valid state.
 func (s State) Known() bool { return Queued <= s && s <= RolledBack }
 
-// Over reports whether nothing comes after s.
+// Over reports whether s is a final state.
 func (s State) Over() bool { return s >= Done }
 
 // undecided reports whether an operation in s holds its inputs.
 func (s State) undecided() bool { return Granted <= s && s <= Adopting }
 
-// Why an operation was refused, or has not happened.
+// Reasons why an operation was refused, or did not happen.
 var (
 	ErrMalformed  = errors.New("malformed request")
 	ErrNoSet      = errors.New("no such process set")
@@ -59,12 +59,11 @@ var (
 	ErrCancelled  = errors.New("cancelled")
 	ErrEnding     = errors.New("the job ends")
 	ErrTooLate    = errors.New("the change was accepted: it must be consumed")
-	errUnasked    = errors.New("the word of the change says so, and nobody had asked for that")
+	errUnasked    = errors.New("the status word of the change says rolled back, but nobody requested that")
 	ErrNoOp       = errors.New("no such operation")
 )
 
-// ReplacedError is why a waiting operation ends whose input is not the current set
-// any more.
+// ReplacedError is the reason for the end of a waiting operation whose input was replaced.
 type ReplacedError struct{ Set, Successor uint32 }
 
 func (e *ReplacedError) Error() string {

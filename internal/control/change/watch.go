@@ -9,18 +9,22 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// watchers is who follows the changes of a set.
+// watchers are the subscribers of a set.
 type watchers struct {
 	open   map[wire.ProcID]struct{}
-	holds  map[wire.ProcID]struct{} // those of them that must release each change
-	closed map[wire.ProcID]struct{} // who takes part in the job and has closed it
+	holds  map[wire.ProcID]struct{} // subscribers that must release each change
+	closed map[wire.ProcID]struct{} // living processes that have closed their subscription
 }
 
 func (w *watchers) clone() *watchers {
-	return &watchers{maps.Clone(w.open), maps.Clone(w.holds), maps.Clone(w.closed)}
+	return &watchers{
+		open:   maps.Clone(w.open),
+		holds:  maps.Clone(w.holds),
+		closed: maps.Clone(w.closed),
+	}
 }
 
-// watched says why nobody follows the changes of a set.
+// watched returns an error if a change of a set cannot be delivered to all members.
 func (b *Book) watched(set uint32) error {
 	switch w := b.watches[set]; {
 	case w == nil || len(w.open)+len(w.closed) == 0:
@@ -31,10 +35,10 @@ func (b *Book) watched(set uint32) error {
 	return nil
 }
 
-// Follows reports whether members follow the changes of a set, which takes some.
+// Follows reports whether members subscribe to a set, so that it can take changes.
 func (b *Book) Follows(set uint32) bool { return b.watched(set) == nil }
 
-// closed reports whether somebody has closed a watch who does not leave anyway.
+// closed reports whether a process that does not leave anyway has closed its subscription.
 func (b *Book) closed(w *watchers) bool {
 	for p := range w.closed {
 		if b.leaving[p] == nil {
@@ -44,7 +48,7 @@ func (b *Book) closed(w *watchers) bool {
 	return false
 }
 
-// current says why a set takes no change.
+// current returns an error if a set takes no change.
 func (b *Book) current(set uint32) error {
 	if s := b.owner.Successor(set); s != 0 {
 		return &ReplacedError{set, s}
@@ -52,18 +56,22 @@ func (b *Book) current(set uint32) error {
 	return b.watched(set)
 }
 
-// Watch: p follows the changes of a set from now on, and holds back each until it
-// releases it, or does not.
+// Watch subscribes p to the changes of a set. holds says that p holds back each change until it
+// releases it.
 func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 	w := b.watches[set]
 	if w == nil {
-		w = &watchers{map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}}
+		w = &watchers{
+			open:   map[wire.ProcID]struct{}{},
+			holds:  map[wire.ProcID]struct{}{},
+			closed: map[wire.ProcID]struct{}{},
+		}
 		b.watches[set] = w
 	}
 	delete(w.closed, p)
 	if w.open[p] = struct{}{}; holds {
 		w.holds[p] = struct{}{}
-		if o := b.inputs[set]; o != nil && o.state <= Ready && !o.agreeing { // granted before it watched
+		if o := b.inputs[set]; o != nil && o.state <= Ready && !o.agreeing { // granted before the subscription
 			o.held[p] = struct{}{}
 		}
 	}
@@ -72,7 +80,7 @@ func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 	}
 }
 
-// Unwatch: p follows them no more. While that is so the set takes no change.
+// Unwatch ends the subscription of p. While p takes part, the set then takes no change.
 func (b *Book) Unwatch(now time.Duration, set uint32, p wire.ProcID) {
 	b.unwatch(set, p)
 	b.advance(now)
@@ -92,12 +100,12 @@ func (b *Book) unwatch(set uint32, p wire.ProcID) {
 	if o := b.inputs[set]; o != nil && o.state < Adopting {
 		b.withdraw(o, Withdraw, RolledBack, ErrUnwatched)
 	}
-	if b.leaving[p] == nil { // else those that wait are refused if p stays after all
+	if b.leaving[p] == nil { // otherwise waiting operations are refused if p stays after all
 		b.refuse(ErrUnwatched, func(in uint32) bool { return in == set })
 	}
 }
 
-// SetGone: there is no such set any more.
+// SetGone says that a set does not exist any more.
 func (b *Book) SetGone(set uint32) {
 	delete(b.watches, set)
 	if o := b.outputs[set]; o != nil {
@@ -114,14 +122,14 @@ func (b *Book) SetGone(set uint32) {
 	}
 }
 
-// refuseGone refuses those that wait for sets that are gone.
+// refuseGone refuses the operations that wait for sets that are gone.
 func (b *Book) refuseGone() {
 	gone := b.gone
 	b.gone = nil
 	b.refuse(ErrSetGone, func(in uint32) bool { _, ok := gone[in]; return ok })
 }
 
-// Release: the layer of p holds the change back no longer.
+// Release says that p does not hold the change back any more.
 func (b *Book) Release(number uint32, p wire.ProcID) {
 	if o := b.ops[number]; o != nil {
 		delete(o.held, p)

@@ -267,7 +267,11 @@ func (f *Fit) Add(p int, seconds float64) {
 		return
 	}
 	x, y := float64(p), float64(p)*seconds
-	f.n, f.p, f.pp, f.y, f.py = f.n+1, f.p+x, f.pp+x*x, f.y+y, f.py+x*y
+	f.n++
+	f.p += x
+	f.pp += x * x
+	f.y += y
+	f.py += x * y
 	if f.least == 0 || p < f.least {
 		f.least = p
 	}

@@ -101,7 +101,11 @@ func fitLine(x, y []float64) (a, b float64) {
 	for i := range x {
 		v := max(y[i], 1)
 		w := 1 / (v * v)
-		s1, sx, sxx, sy, sxy = s1+w, sx+w*x[i], sxx+w*x[i]*x[i], sy+w*v, sxy+w*x[i]*v
+		s1 += w
+		sx += w * x[i]
+		sxx += w * x[i] * x[i]
+		sy += w * v
+		sxy += w * x[i] * v
 	}
 	d := s1*sxx - sx*sx
 	if d > 1e-9*s1*sxx {

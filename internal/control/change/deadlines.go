@@ -13,13 +13,13 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// lookTime is how long the answer to a Look may take.
+// checkTime is how long the answer to a CheckProgress may take.
 const checkTime = 2 * time.Second
 
-// after is a point in time, the last that there is if the span is longer.
+// after returns the time a span after now, or the last possible time if the sum is too large.
 func after(now, span time.Duration) time.Duration { return now + min(span, math.MaxInt64-now) }
 
-// Next is when Tick has something to do; false: never, as things are.
+// Next returns when Tick has something to do. It returns false if that is never.
 func (b *Book) Next() (at time.Duration, ok bool) {
 	for _, o := range b.ops {
 		for _, t := range []time.Duration{o.stage, o.whole} {
@@ -31,12 +31,12 @@ func (b *Book) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Tick tells that it is so late.
+// Tick reports the time.
 func (b *Book) Tick(now time.Duration) {
 	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
 		o := b.ops[n]
 		if o == nil {
-			continue // ended with another
+			continue // ended together with another operation
 		}
 		if o.whole != 0 && o.whole <= now {
 			o.whole = 0
@@ -53,15 +53,15 @@ func (b *Book) Tick(now time.Duration) {
 	b.advance(now)
 }
 
-// begin begins the deadline of a state, or begins it anew; 0: there is none.
+// begin starts the deadline of a state anew; 0 means that there is none.
 func (o *operation) begin(now, span time.Duration) {
 	if o.stage, o.checked = 0, false; span > 0 {
 		o.stage = after(now, span)
 	}
 }
 
-// stageOver: an operation has stayed too long in its state. Where its data may move, or its
-// members report, it is looked at first.
+// stageOver handles an operation whose state has lasted too long. If its data may move, or its
+// members may report, it first requests CheckProgress.
 func (b *Book) stageOver(now time.Duration, o *operation) {
 	o.stage = 0
 	switch {
@@ -77,12 +77,12 @@ func (b *Book) stageOver(now time.Duration, o *operation) {
 	}
 }
 
-// moves reports whether members may move data of an operation, or report that they work
-// on it, while it is in its state: as they hold it back, or were handed it.
+// moves reports whether, in the present state, members may move data of an operation or report that
+// they work on it. They may while they hold the change, and after its delivery.
 func (o *operation) moves() bool { return o.state == Ready && len(o.held) > 0 || o.state == Adopting }
 
-// Progress: data of a change move, or a member has reported. The deadline of its state
-// begins anew.
+// Progress says that data of a change moves, or that a member has reported. The deadline of the
+// state starts anew.
 func (b *Book) Progress(now time.Duration, number uint32) {
 	o := b.ops[number]
 	switch {
@@ -94,8 +94,8 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 	}
 }
 
-// NoProgress an operation was looked at, and nothing has moved since the last time. If it is
-// late, it has waited for that alone.
+// NoProgress says that CheckProgress has found no progress since the last time. The deadline then
+// takes effect.
 func (b *Book) NoProgress(now time.Duration, number uint32) {
 	if o := b.ops[number]; o != nil && o.checked && o.stage != 0 && o.moves() {
 		b.stageOver(now, o)
@@ -103,8 +103,8 @@ func (b *Book) NoProgress(now time.Duration, number uint32) {
 	}
 }
 
-// NewcomerProgress p, a newcomer, has more of its data, or reports. If it is not ready it comes nearer
-// to that, so it does not hang, and its change has as long again. If all are ready it is
+// NewcomerProgress says that p, a newcomer, has received data or has reported. Until it is
+// ready, its change then gets the full time for that again. If all newcomers are ready, it is
 // Progress.
 func (b *Book) NewcomerProgress(now time.Duration, p wire.ProcID) {
 	o := b.joining[p]
@@ -118,13 +118,12 @@ func (b *Book) NewcomerProgress(now time.Duration, p wire.ProcID) {
 	}
 }
 
-// deadlineError says for whom an operation has waited.
+// deadlineError returns an error that says for what an operation has waited.
 func (b *Book) deadlineError(o *operation) error {
 	return fmt.Errorf("%w: it waited for %s", ErrDeadline, b.waitsFor(o))
 }
 
-// WaitsFor says for whom or what an operation waits, for people; "" of one that is
-// over.
+// WaitsFor says for users what an operation waits for. It returns "" if the operation is over.
 func (b *Book) WaitsFor(number uint32) string {
 	if o := b.ops[number]; o != nil {
 		return b.waitsFor(o)
@@ -155,7 +154,7 @@ func (b *Book) waitsFor(o *operation) string {
 	return "the members to come to the iteration in which all are handed it"
 }
 
-// queuedBehind says what is before a queued operation.
+// queuedBehind says what a queued operation waits for.
 func (b *Book) queuedBehind(o *operation) string {
 	var parts []opPart
 	for _, r := range o.req.parts() {
@@ -177,8 +176,8 @@ func (b *Book) queuedBehind(o *operation) string {
 	return fmt.Sprintf("places: there are %d just now", max(0, b.owner.Room()))
 }
 
-// unwatched reports whether unwatching has any, for what it takes to look at each member
-// once in the life of an operation: who watches goes on to, or ends the operation.
+// unwatched reports whether unwatching is not empty. It looks at each member only once in the
+// life of an operation: a subscription lasts, or its end also ends the operation.
 func (b *Book) unwatched(o *operation) bool {
 	if !o.listed {
 		o.listed = true
@@ -205,7 +204,7 @@ func (b *Book) unwatched(o *operation) bool {
 	return false
 }
 
-// unwatching are the living members of the inputs that do not watch them.
+// unwatching returns the living members of the inputs that have not subscribed to them.
 func (b *Book) unwatching(o *operation) (list []wire.ProcID) {
 	for i := range o.parts {
 		for _, s := range o.parts[i].in {
