@@ -6,34 +6,34 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// abandoned says what becomes of a request whose context ends before its answer. In each
-// case the head is told (Cancel), and answers all the same: a request that waits is
-// refused, one that has been done is answered as ever.
-type abandoned struct {
-	// waits: what was asked for may have happened, so the call waits for that answer, which
-	// takes a round trip, and returns it unless it is an error.
+// cancellation says what becomes of a request whose context ends before its answer. The client always
+// sends a Cancel, and the head always answers: it refuses a request that waits, and answers one that
+// is done as if there were no Cancel.
+type cancellation struct {
+	// waits: the request may have had its effect. The call waits for that answer, which takes a round
+	// trip, and returns it unless it is an error.
 	waits bool
-	// back, if not nil, gives back what a late answer has given.
+	// back, if it is not nil, gives back what a late answer gave.
 	back func(c *Client, asked protocol.Message, answer []byte)
-	// same is what a request and a later one have in common that is for the same thing: the
-	// later one is sent when the answer to the first has come and was given back, which
-	// would else take from the later one. nil: what is given is counted.
+	// same returns what two requests for the same thing have in common. The client sends the second
+	// one only after the late answer to the first one was given back, since that would take the thing
+	// from the second one, too. nil: the head counts how often it gives the thing.
 	same func(asked protocol.Message) any
 }
 
-// requests are all that a process asks. Of those without an entry that says more a context
-// just ends the wait: they change nothing.
-var requests = map[protocol.Kind]abandoned{
+// requests has all requests of a process. A request with an empty row changes nothing, so that a
+// context just ends the wait.
+var requests = map[protocol.Kind]cancellation{
 	protocol.KindContact:    {},
 	protocol.KindGet:        {},
 	protocol.KindAwait:      {},
 	protocol.KindDescribe:   {},
 	protocol.KindNews:       {},
 	protocol.KindSetGet:     {},
-	protocol.KindNextEvent:  {}, // who gives up a question ends the interest
+	protocol.KindNextEvent:  {}, // an abandoned one ends the subscription
 	protocol.KindEnd:        {},
-	protocol.KindAttachment: {}, // the set was given when the process was attached
-	protocol.KindAbort:      {}, // who aborts does not wait for a head that is stuck
+	protocol.KindAttachment: {}, // the process got the set when it was attached
+	protocol.KindAbort:      {}, // a process that aborts does not wait for a stuck head
 
 	protocol.KindPut:        {waits: true},
 	protocol.KindDelete:     {waits: true},
@@ -59,10 +59,10 @@ var requests = map[protocol.Kind]abandoned{
 	protocol.KindAlgebra:   {back: (*Client).backAlgebra},
 	protocol.KindCommon:    {back: (*Client).backCommon},
 	protocol.KindMemory:    {back: (*Client).backMemory, same: sameMemory},
-	protocol.KindSubscribe: {back: (*Client).backFollow, same: sameFollow},
+	protocol.KindSubscribe: {back: (*Client).backSubscribe, same: sameSubscribe},
 }
 
-// A connection that is lost holds nothing, so that nothing need be given back there.
+// These ignore errors: a lost connection holds nothing that could be given back.
 
 func (c *Client) backLookup(_ protocol.Message, answer []byte) {
 	var b protocol.DescribeBody
@@ -103,7 +103,7 @@ func (c *Client) backMemory(asked protocol.Message, _ []byte) {
 
 func sameMemory(asked protocol.Message) any { return asked.(*protocol.Memory).Name }
 
-func (c *Client) backFollow(asked protocol.Message, answer []byte) {
+func (c *Client) backSubscribe(asked protocol.Message, answer []byte) {
 	m := asked.(*protocol.Subscribe)
 	var b protocol.PageBody
 	if protocol.Decode(&b, answer) != nil {
@@ -120,15 +120,15 @@ func (c *Client) backFollow(asked protocol.Message, answer []byte) {
 	if b.X.Bytes > 0 {
 		_ = c.LeaveCommon(b.X)
 	}
-	if set != 0 { // else In was replaced by another set
+	if set != 0 { // it is 0 if another set has replaced In
 		_ = c.tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: set})
 	}
 }
 
-// follows is what a Follow is for.
-type follows struct{ set, in uint32 }
+// subscription is what a Subscribe is for.
+type subscription struct{ set, in uint32 }
 
-func sameFollow(asked protocol.Message) any {
+func sameSubscribe(asked protocol.Message) any {
 	m := asked.(*protocol.Subscribe)
-	return follows{m.Set, m.In}
+	return subscription{m.Set, m.In}
 }

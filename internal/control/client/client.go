@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client is a process's end of the control plane (Client), and that of
-// gompictl (Tool).
+// Package client is the end of the control plane in a process (Client), and in gompictl (Tool).
+//
+// A Client has a goroutine that reads answers and events, and one that writes what the kernel did
+// not take at once. Each request names its answer by a number, so that many goroutines may ask at
+// the same time. cancellation.go says what becomes of a request whose context ends first.
 package client
 
 import (
@@ -19,54 +22,53 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// dialWait bounds the way to a Welcome: a head that starts a thousand
-// processes on two cores answers the last one after seconds.
+// dialWait bounds the time to a Welcome. A head that starts a thousand processes on two processors
+// answers the last one after seconds.
 const dialWait = 60 * time.Second
 
-// Client is a process's connection to its agent. Its methods may be called
-// from any goroutine; Next by one at a time.
+// Client is a process's connection to its agent. Its methods may be called from any goroutine, but
+// Next only by one at a time.
 //
-// Calls that ask for something return ErrLost (wrapped, with the reason) when
-// the connection ends before the answer, ErrClosed after Close. Calls that
-// only tell never wait for the head: their frames are queued and leave in the
-// order of all calls. An answer, as that of Finalize, so says that the head
-// has everything that was told before.
+// A call that asks for something returns ErrLost, wrapped with the reason, if the connection ends
+// before the answer, and ErrClosed after Close. A one-way call never waits for the head. All frames
+// leave in the order of the calls, so that an answer, such as that of Finalize, says that the head
+// has everything that was sent before.
 type Client struct {
 	conn *socket
 	done chan struct{} // closed when the reader has ended
 	out  outbox
 
 	mu     sync.Mutex
-	cond   sync.Cond                   // events, err have changed
-	calls  map[uint32]chan *answer     // nil: given up, and what is to be given back may still come
-	late   map[uint32]protocol.Message // what these ask
-	same   map[any]*sameLate           // of these, by abandoned.same
+	cond   sync.Cond                   // signals a change of events or err
+	calls  map[uint32]chan *answer     // requests without an answer; nil: abandoned, see late
+	late   map[uint32]protocol.Message // abandoned requests whose answers have to be given back
+	same   map[any]*sameLate           // of these, by cancellation.same
 	lastID uint32
 	events []protocol.Event
-	err    error // set once, when nothing more will come
+	err    error // why nothing more comes; set once
 	closed bool
 }
 
-// sameLate are answers for the same thing that nobody waits for.
+// sameLate is the answers to abandoned requests for the same thing.
 type sameLate struct {
-	n    int           // that are still to come
-	over chan struct{} // closed when all have come, and were given back
+	n    int           // answers that are still to come
+	over chan struct{} // closed when all have come and were given back
 }
 
-// answer is what a call gets.
+// answer is the answer to a request.
 type answer struct {
 	reply protocol.Reply
 	fds   [protocol.FrameFDs]int
 }
 
-// Dial joins the job as the process that was started with this token. The
-// caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
-// with the head's words. Who listens there is shown the token only if that is this user,
-// or root: else it is a *protocol.OwnerError.
+// Dial joins the job as the process that was started with this token. The caller owns the
+// descriptors of the Welcome. A refusal is an ErrRefused or ErrEnding with the head's reason. Dial
+// shows the token only to a socket of the same user or of root; else it returns a
+// *protocol.OwnerError.
 func Dial(addr, token string) (*Client, *protocol.Welcome, error) { return dial(addr, token, dialWait) }
 
-// DialSpare is Dial of a spare, which waits until it is needed. If it never is,
-// that is an ErrEnding or ErrRefused, or the end of the connection.
+// DialSpare is Dial for a spare, which waits until a change needs it. If none does, the error is an
+// ErrEnding or ErrRefused, or the end of the connection.
 func DialSpare(addr, token string) (*Client, *protocol.Welcome, error) {
 	return dial(addr, token, spareWait)
 }
@@ -104,15 +106,21 @@ func dial(addr, token string, wait time.Duration) (*Client, *protocol.Welcome, e
 
 // newClient makes a client of a connection that was welcomed.
 func newClient(conn *socket, in *fdReader) *Client {
-	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, late: map[uint32]protocol.Message{}, same: map[any]*sameLate{}}
+	c := &Client{
+		conn:  conn,
+		done:  make(chan struct{}),
+		calls: map[uint32]chan *answer{},
+		late:  map[uint32]protocol.Message{},
+		same:  map[any]*sameLate{},
+	}
 	c.cond.L = &c.mu
 	c.out.init()
 	go c.read(in)
 	return c
 }
 
-// connect waits while the agent's backlog is full, until the deadline or ctx is done. It
-// is for a process, or for a tool.
+// connect connects to an agent, for a process or for a tool. It waits while the agent's backlog is
+// full, until the deadline or until ctx is done.
 func connect(ctx context.Context, addr string, tool bool, deadline time.Time) (*socket, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		conn, err := dialSocket(addr, tool)
@@ -169,7 +177,7 @@ func join(conn *socket, in *fdReader, m *protocol.Hello, deadline time.Time) (*p
 	return &w, nil
 }
 
-// read is the reader's goroutine: answers go to their calls, events to Next.
+// read is the reader's goroutine. It passes answers to their calls, and events to Next.
 func (c *Client) read(in *fdReader) {
 	defer close(c.done)
 	err := c.readFrames(in)
@@ -184,7 +192,7 @@ func (c *Client) read(in *fdReader) {
 		return
 	}
 	if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = ended // the end came from this side
+		err = ended // this end has ended the connection
 	}
 	c.err = fmt.Errorf("%w: %w", protocol.ErrLost, err)
 }
@@ -228,8 +236,8 @@ func (c *Client) readFrames(in *fdReader) error {
 	}
 }
 
-// deliver hands an answer to its call. If the call has given up it closes the
-// descriptors, and gives back what was given.
+// deliver passes an answer to its call. For an abandoned request it closes the descriptors, and
+// gives back what the answer gave.
 func (c *Client) deliver(id uint32, a *answer) {
 	c.mu.Lock()
 	ch, asked := c.calls[id], c.late[id]
@@ -261,9 +269,9 @@ func (c *Client) deliver(id uint32, a *answer) {
 	}
 }
 
-// Ask sends a request and reads its answer into body; what it keeps of that it
-// owns. Ctx ends the wait. What may have an effect has none then, or is answered although
-// ctx has ended; what was only given is given back.
+// Ask sends a request and decodes its answer into body, which may keep parts of the answer. Ctx ends
+// the wait. A request that may have had an effect is answered even then: Ask returns ctx's error
+// only if there was none. What another answer gave is given back.
 func (c *Client) Ask(ctx context.Context, m, body protocol.Message) error {
 	b, err := c.ask(ctx, m)
 	if err != nil {
@@ -272,15 +280,15 @@ func (c *Client) Ask(ctx context.Context, m, body protocol.Message) error {
 	return protocol.Decode(body, b)
 }
 
-// Tell sends what has no answer, and never waits.
+// Tell sends a one-way message. It never waits.
 func (c *Client) Tell(m protocol.Message) error { return c.tell(m) }
 
-// Say is Tell, and returns when the kernel has what was told: the head hears it although
-// the process ends at once.
+// Say is Tell that returns when the kernel has the message, so that the head gets it although the
+// process ends at once.
 func (c *Client) Say(m protocol.Message) error { return c.say(m) }
 
-// AskFiles is Ask of an answer with descriptors, which the caller owns; -1: it has
-// none.
+// AskFiles is Ask for an answer with descriptors, which the caller owns. They are -1 if the answer
+// has none.
 func (c *Client) AskFiles(ctx context.Context, m, body protocol.Message) (fds [protocol.FrameFDs]int, err error) {
 	b, fds, err := c.askFiles(ctx, m)
 	if err == nil {
@@ -293,15 +301,14 @@ func (c *Client) AskFiles(ctx context.Context, m, body protocol.Message) (fds [p
 	return fds, err
 }
 
-// ask sends a request whose answer has no descriptors and returns the
-// answer's body. Ctx ends the wait, not necessarily the request.
+// ask sends a request whose answer has no descriptors, and returns the body of the answer.
 func (c *Client) ask(ctx context.Context, m protocol.Message) ([]byte, error) {
 	body, fds, err := c.askFiles(ctx, m)
 	protocol.CloseFiles(fds[:]...)
 	return body, err
 }
 
-// askFiles is ask with descriptors, which the caller owns; -1 on an error.
+// askFiles is ask with descriptors, which the caller owns. They are -1 on an error.
 func (c *Client) askFiles(ctx context.Context, m protocol.Message) ([]byte, [protocol.FrameFDs]int, error) {
 	a, err := c.wait(ctx, m)
 	if err != nil {
@@ -314,7 +321,7 @@ func (c *Client) askFiles(ctx context.Context, m protocol.Message) ([]byte, [pro
 	return a.reply.Body, a.fds, nil
 }
 
-// wait sends a request and waits for its answer. On an error there is none.
+// wait sends a request and waits for its answer.
 func (c *Client) wait(ctx context.Context, m protocol.Message) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -351,7 +358,7 @@ func (c *Client) wait(ctx context.Context, m protocol.Message) (*answer, error) 
 			return c.cancelled(ctx, id, ch)
 		}
 		if c.forget(id, ch, m) {
-			// Best effort: a lost connection forgets the request as well.
+			// If the connection is lost the head forgets the request anyway.
 			_ = c.tell(&protocol.Cancel{ID: id})
 		}
 		return nil, ctx.Err()
@@ -369,10 +376,10 @@ func (c *Client) wait(ctx context.Context, m protocol.Message) (*answer, error) 
 	}
 }
 
-// cancelled withdraws a request whose answer says what has come of it all the same: it
-// may have happened already.
+// cancelled withdraws a request that may have had its effect already, and waits for the answer,
+// which says so.
 func (c *Client) cancelled(ctx context.Context, id uint32, ch chan *answer) (*answer, error) {
-	_ = c.tell(&protocol.Cancel{ID: id}) // a lost connection forgets the request as well
+	_ = c.tell(&protocol.Cancel{ID: id}) // if the connection is lost the head forgets the request anyway
 	select {
 	case a := <-ch:
 		if a.reply.Err() != nil {
@@ -386,7 +393,7 @@ func (c *Client) cancelled(ctx context.Context, id uint32, ch chan *answer) (*an
 	}
 }
 
-// afterSame waits until nothing is to be given back any more for the same thing.
+// afterSame waits until all answers to abandoned requests for the same thing were given back.
 func (c *Client) afterSame(ctx context.Context, key any) error {
 	for {
 		c.mu.Lock()
@@ -400,12 +407,12 @@ func (c *Client) afterSame(ctx context.Context, key any) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.done:
-			return nil // the request says why
+			return nil // the request finds out why
 		}
 	}
 }
 
-// awaitLate notes that one more answer for the same thing is to be given back; mu is held.
+// awaitLate counts one more answer that has to be given back; mu is held.
 func (c *Client) awaitLate(key any) {
 	l := c.same[key]
 	if l == nil {
@@ -415,8 +422,8 @@ func (c *Client) awaitLate(key any) {
 	l.n++
 }
 
-// forget gives a call up; false if its answer has come already. What an answer to
-// asked gives, nil: nothing, is then given back.
+// forget abandons a call; false if its answer has come already. What the answer to asked gives is
+// given back, unless asked is nil.
 func (c *Client) forget(id uint32, ch chan *answer, asked protocol.Message) bool {
 	c.mu.Lock()
 	waiting := c.calls[id] == ch
@@ -436,8 +443,8 @@ func (c *Client) forget(id uint32, ch chan *answer, asked protocol.Message) bool
 	return waiting
 }
 
-// Next returns the next event. It blocks until there is one, or the connection
-// has ended: then ErrLost with the reason, or ErrClosed, for ever.
+// Next returns the next event. It blocks until there is one. After the end of the connection it
+// returns ErrLost with the reason, or ErrClosed.
 func (c *Client) Next() (protocol.Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -453,9 +460,9 @@ func (c *Client) Next() (protocol.Event, error) {
 	return ev, nil
 }
 
-// Close ends the connection; all calls return. It may be called at any time,
-// also repeatedly. A head that does not read gets 2 s for what was told before.
-// A process that closes without Finalize counts as dead when it exits.
+// Close ends the connection, and all calls return. It may be called at any time and repeatedly. It
+// waits up to 2 s for a head that does not read. A process that closes without Finalize counts as
+// dead when it exits.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true

@@ -9,15 +9,14 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// fdReader reads frames and the descriptors that come with them. Its owner is
-// one goroutine.
+// fdReader reads frames and the descriptors that come with them. One goroutine owns it.
 type fdReader struct {
 	conn *socket
 	buf  []byte // buf[r:w] is read but not yet used
 	r, w int
 	oob  []byte
-	// fds are the descriptors of frames that have not been returned, in order:
-	// each frame that has some has its place here, also if they were lost.
+	// fds are the descriptors of frames that next has not returned, in order. Each frame with
+	// descriptors has an element, also if its descriptors were lost.
 	fds [][protocol.MostFDs]int
 }
 
@@ -55,9 +54,8 @@ func (d *fdReader) fill(n int) error {
 	return nil
 }
 
-// next returns the next frame. The body is valid until the following call;
-// the caller owns the descriptors, which are -1 if the frame has none or they
-// were lost.
+// next returns the next frame. The body is valid until the following call. The caller owns the
+// descriptors, which are -1 if the frame has none or they were lost.
 func (d *fdReader) next() (protocol.Frame, [protocol.MostFDs]int, error) {
 	none := [protocol.MostFDs]int{-1, -1, -1}
 	if d.w-d.r < protocol.FrameHead {
@@ -94,7 +92,7 @@ func (d *fdReader) next() (protocol.Frame, [protocol.MostFDs]int, error) {
 	return f, fds, nil
 }
 
-// close closes the descriptors that nobody has claimed.
+// close closes the descriptors that next has not returned.
 func (d *fdReader) close() {
 	for _, fds := range d.fds {
 		protocol.CloseFiles(fds[:]...)

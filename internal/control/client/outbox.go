@@ -13,43 +13,44 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// How much a head that does not read (it is stopped, or slow) may leave in a
-// client's queue. Requests wait while there are more than softUnsent bytes, so
-// all of them together, with their withdrawals, stay near that. What is only
-// told is not made to wait, since the engine tells with its lock held; it comes
-// once for each process and communicator, and once for each answer that the
-// head itself asked for: hardUnsent holds a Watch of 100 scattered processes
-// for 40,000 communicators. Above it the connection is given up, as the head
-// does the other way (hardQueue): a lost Watch would be a call that never ends.
+// How many bytes a head that does not read, because it is stopped or slow, may leave in a client's
+// queue.
+//
+// Requests wait while there are more than softUnsent bytes, so that all of them together, with their
+// Cancels, stay near that. One-way messages do not wait, since the engine sends them with its lock
+// held. There is one for each process and communicator, and one for each answer that the head asked
+// for: hardUnsent holds a Watch of 100 scattered processes for 40,000 communicators. Above
+// hardUnsent the connection ends, as in the other direction (hardQueue of package agent): a lost
+// Watch would be a call that never returns.
 const (
 	softUnsent = 1 << 20
 	hardUnsent = 64 << 20
 )
 
-// reasonWait is how long a writer whose socket has failed waits for the
-// reader to find the head's reason.
+// reasonWait is how long a writer whose socket has failed waits for the reader to find the head's
+// reason.
 const reasonWait = time.Second
 
-// spareBytes is the longest buffer that is kept to be filled again.
+// spareBytes is the longest buffer that the writer keeps to fill it again.
 const spareBytes = 64 << 10
 
 // closeWait is how long Close waits for a head that does not read.
 const closeWait = 2 * time.Second
 
-// outbox holds the frames that a client has yet to write, in order.
+// outbox is the frames that a client has not written yet, in order.
 type outbox struct {
 	mu      sync.Mutex
-	cond    sync.Cond     // any field has changed
-	queue   []byte        // frames; of the first one a part may have left
-	writing int           // bytes that the writer has taken and not yet written
-	closing bool          // Close was called: write what is queued, then end
+	cond    sync.Cond     // signals a change of any field
+	queue   []byte        // frames; a part of the first one may have left
+	writing int           // bytes that the writer has taken from queue and not yet written
+	closing bool          // Close was called: the writer ends when the queue is empty
 	err     error         // why nothing is written any more; set once
 	written chan struct{} // closed when the writer has ended; nil: it has not begun
 }
 
 func (o *outbox) init() { o.cond.L = &o.mu }
 
-// ended says why a frame cannot be queued. mu is held.
+// ended returns why a frame cannot be queued; nil: it can. mu is held.
 func (o *outbox) ended() error {
 	switch {
 	case o.closing:
@@ -60,11 +61,11 @@ func (o *outbox) ended() error {
 	return nil
 }
 
-// unsent counts bytes. mu is held.
+// unsent returns the bytes that are queued or being written. mu is held.
 func (o *outbox) unsent() int { return len(o.queue) + o.writing }
 
-// stop drops what is queued; nothing can be queued afterwards. It returns the
-// first reason that stop was given.
+// stop drops what is queued. Nothing can be queued afterwards. It returns the reason of the first
+// stop.
 func (o *outbox) stop(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,10 +81,9 @@ func (o *outbox) drop(err error) error {
 	return o.err
 }
 
-// add queues a frame behind the others. What asks leaves at once, with
-// all that was told before, as far as the kernel takes it; the rest is the writer's,
-// as is what is only told, so that frames leave together and one of them wakes the
-// agent. The writer begins with the first frame that it gets. mu is held.
+// add queues a frame behind the others. With atOnce it writes the queue, as far as the kernel takes
+// it, without the writer. The writer writes the rest, and one-way messages: these leave together, and
+// only one of them wakes the agent. The writer begins with the first frame that it gets. mu is held.
 func (c *Client) add(id uint32, m protocol.Message, atOnce bool) (err error) {
 	o := &c.out
 	if o.queue, err = protocol.AppendFrame(o.queue, id, 0, m); err != nil {
@@ -105,7 +105,7 @@ func (c *Client) add(id uint32, m protocol.Message, atOnce bool) (err error) {
 	return nil
 }
 
-// tell queues a frame that has no answer. It never waits for the head.
+// tell queues a one-way message. It never waits for the head.
 func (c *Client) tell(m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
@@ -118,15 +118,14 @@ func (c *Client) tell(m protocol.Message) error {
 	}
 	if n := o.unsent(); n > hardUnsent {
 		o.drop(fmt.Errorf("gompirun left %d bytes unread, at most %d allowed", n, hardUnsent))
-		// Not Close, which may wait. The only error is that the connection
-		// is closed, which is as good.
+		// Close might wait. This fails only if the connection is closed.
 		_ = c.conn.SetDeadline(time.Unix(1, 0))
 		return o.ended()
 	}
 	return nil
 }
 
-// say is tell, and returns when all is written: the process may end at once.
+// say is tell that returns when all is written, so that the process may end at once.
 func (c *Client) say(m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
@@ -145,7 +144,7 @@ func (c *Client) say(m protocol.Message) error {
 	return nil
 }
 
-// request queues a frame that asks, once there is room or until ctx is done.
+// request queues a request once there is room, or until ctx is done.
 func (c *Client) request(ctx context.Context, id uint32, m protocol.Message) error {
 	o := &c.out
 	o.mu.Lock()
@@ -170,8 +169,7 @@ func (c *Client) request(ctx context.Context, id uint32, m protocol.Message) err
 	return c.add(id, m, true)
 }
 
-// write is the writer's goroutine: the only one that a head that does not read
-// stops.
+// write is the writer's goroutine, the only one that waits for a head that does not read.
 func (c *Client) write() {
 	o := &c.out
 	defer close(o.written)
@@ -203,8 +201,8 @@ func (c *Client) write() {
 			continue
 		}
 		if !closing && !errors.Is(err, os.ErrDeadlineExceeded) {
-			// The head has closed its end, so the reader is about to find
-			// that too, with the head's reason before it.
+			// The head has closed its end. The reader is about to find that, and the head's reason
+			// before it.
 			select {
 			case <-c.done:
 			case <-time.After(reasonWait):
@@ -226,7 +224,7 @@ func (c *Client) finish() {
 		return
 	}
 	o.cond.Broadcast()
-	// The only error is that the connection is closed, which is as good.
+	// This fails only if the connection is closed.
 	_ = c.conn.SetWriteDeadline(time.Now().Add(closeWait))
 	o.mu.Unlock()
 	<-o.written

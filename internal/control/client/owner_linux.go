@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owner is the user whose process listens at an address, as the kernel knows it.
+// Owner returns the user whose process listens at an address, as the kernel knows it.
 func Owner(addr string) (uid int, err error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

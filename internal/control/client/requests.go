@@ -12,15 +12,15 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// abortWait is how long Abort waits for the head, whose answer changes
-// nothing for a process that gives up.
+// abortWait is how long Abort waits for the head. The answer changes nothing for a process that
+// gives up.
 const abortWait = 2 * time.Second
 
-// Contact returns what it takes to reach p. It waits until p has joined and
-// called Announce, so every process announces, if need be no address. The
-// caller owns the descriptors; where this process has no room for them the error
-// is EMFILE, and a later call may do. If p has left or died, or does so meanwhile,
-// the error is a *GoneError; ErrNotFound if there is no such process.
+// Contact returns what a process needs to reach p. It waits until p has joined and called Announce,
+// so that every process has to announce, even if it has no address. The caller owns the descriptors.
+// The error is a *GoneError if p has finalized or died, or does so meanwhile, and ErrNotFound if
+// there is no such process. It is EMFILE if this process has no room for the descriptors; a later
+// call may succeed.
 func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	none := wire.Contact{Segment: -1, Bell: -1}
 	body, fds, err := c.askFiles(context.Background(), &protocol.Proc{Kind: protocol.KindContact, Proc: p})
@@ -39,10 +39,9 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	return m.C, nil
 }
 
-// Announce tells the head the TCP addresses ("ip:port", best first, at most
-// MaxAddrs) at which this process can be reached; none is fine. Until the
-// first call nobody gets a Contact for this process. A later call replaces
-// the addresses for Contacts to come. One way.
+// Announce tells the head the TCP addresses ("ip:port", best first, at most MaxAddrs, possibly none)
+// at which this process can be reached. No process gets a Contact for this one before the first
+// call. A later call replaces the addresses for later Contacts. One way.
 func (c *Client) Announce(addrs []string) error {
 	if len(addrs) > protocol.MaxAddrs {
 		return fmt.Errorf("announce %d addresses, at most %d allowed", len(addrs), protocol.MaxAddrs)
@@ -55,11 +54,10 @@ func (c *Client) Announce(addrs []string) error {
 	return c.tell(&protocol.Announce{Addrs: addrs})
 }
 
-// Watch asks to be told of the end of each member, also if it has ended
-// already: EvGone if it left in order or never joined, else EvDied. The end of
-// a process is told once for each Watch that came after the last time, so
-// whoever keeps no record of it may ask again. Of a member that is no process of
-// the job EvNone is told, of few at a time. One way.
+// Watch asks for an event at the end of each member, also of one that has ended already: EvGone if
+// it finalized or never joined, else EvDied. The event of a process comes once for each Watch after
+// the last event, so that a process that keeps no record of it may ask again. A member that never
+// was a process of the job gets an EvNone; the head sends only a few of these for one Watch. One way.
 func (c *Client) Watch(m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -80,10 +78,10 @@ func checkMembers(m wire.Members) error {
 	return nil
 }
 
-// Lookup returns the set with this name: mpi://WORLD, mpi://SELF,
-// mpi://PARENT of this process, or gompi://JOB/NUMBER. Aliases come with the
-// number of the set they stand for. ErrNotFound if there is none, ErrSetGone if nobody
-// holds it any more: see ReleaseSet.
+// Lookup returns the set with this name: mpi://WORLD, mpi://SELF or mpi://PARENT of this process,
+// gompi://JOB/NUMBER, or any other name of a set. An alias comes with the number of its set. The
+// caller holds the set (ReleaseSet). The error is ErrNotFound if there is no such set, and ErrSetGone
+// if no process holds it any more.
 func (c *Client) Lookup(uri string) (wire.Set, error) {
 	if len(uri) > protocol.MaxName {
 		return wire.Set{}, protocol.NotFound("process set with a name of %d bytes", len(uri))
@@ -93,10 +91,9 @@ func (c *Client) Lookup(uri string) (wire.Set, error) {
 	return b.Set, err
 }
 
-// DefineSet makes a new set of processes of this job, in this order. Each
-// call makes another one, also for the same members. It lives until everybody
-// who was given it has released it, so whoever tells others of its name keeps it
-// until they have looked it up.
+// DefineSet makes a new set of processes of this job, in this order. Each call makes another set,
+// also for the same members. The set exists until every process that holds it has released it. A
+// process that passes its name on therefore keeps it until the others have looked it up.
 func (c *Client) DefineSet(m wire.Members) (wire.Set, error) {
 	if err := checkMembers(m); err != nil {
 		return wire.Set{}, fmt.Errorf("define set: %w", err)
@@ -104,10 +101,9 @@ func (c *Client) DefineSet(m wire.Members) (wire.Set, error) {
 	return c.askSet(context.Background(), &protocol.Members{Kind: protocol.KindDefine, Members: m})
 }
 
-// ReleaseSet tells that this process needs a set no more: once for each Lookup,
-// DefineSet and Spawn that returned it. A set that nobody holds any more is
-// forgotten by the job. A process holds its WORLD, SELF and PARENT until it
-// finalizes, and what it never releases until then. One way.
+// ReleaseSet tells that this process needs a set no more. It is called once for each Lookup,
+// DefineSet and Spawn that returned the set. The job forgets a set that no process holds. A process
+// holds its WORLD, SELF and PARENT, and all that it does not release, until it finalizes. One way.
 func (c *Client) ReleaseSet(number uint32) error { return c.tell(&protocol.Release{Number: number}) }
 
 func (c *Client) askSet(ctx context.Context, m protocol.Message) (wire.Set, error) {
@@ -122,8 +118,8 @@ func (c *Client) askSet(ctx context.Context, m protocol.Message) (wire.Set, erro
 	return b.S, nil
 }
 
-// Put stores a value for every process of the job; an older value is replaced.
-// On return it is there, until it is deleted. Val may be reused then.
+// Put stores a value for every process of the job, in place of an older value. When it returns the
+// value is there, until it is deleted, and val may be reused.
 func (c *Client) Put(key string, val []byte) error {
 	if key == "" || len(key) > protocol.MaxKey || len(val) > protocol.MaxValue {
 		return protocol.Refused("put key of %d bytes (1 to %d) with value of %d bytes (at most %d)", len(key), protocol.MaxKey, len(val), protocol.MaxValue)
@@ -132,10 +128,9 @@ func (c *Client) Put(key string, val []byte) error {
 	return err
 }
 
-// Get returns the value of a key; the caller owns it. If there is none yet,
-// the error is ErrNotFound, or with wait Get waits for it until ctx is done,
-// the job ends (ErrEnding), or no other process is left that could Put it (a
-// *GoneError for the last one).
+// Get returns the value of a key, which the caller owns. If there is none the error is ErrNotFound.
+// With wait, Get waits for the value until ctx is done, the job ends (ErrEnding), or no other process
+// is left that could Put it (a *GoneError for the last one).
 func (c *Client) Get(ctx context.Context, key string, wait bool) ([]byte, error) {
 	if key == "" || len(key) > protocol.MaxKey {
 		return nil, protocol.NotFound("key of %d bytes (1 to %d)", len(key), protocol.MaxKey)
@@ -151,8 +146,7 @@ func (c *Client) Get(ctx context.Context, key string, wait bool) ([]byte, error)
 	return m.Val, nil
 }
 
-// Delete removes a key and its value from the store; ErrNotFound if there is
-// none.
+// Delete removes a key and its value from the store. The error is ErrNotFound if there is none.
 func (c *Client) Delete(key string) error {
 	if key == "" || len(key) > protocol.MaxKey {
 		return protocol.NotFound("key of %d bytes (1 to %d)", len(key), protocol.MaxKey)
@@ -161,10 +155,10 @@ func (c *Client) Delete(key string) error {
 	return err
 }
 
-// Fence returns when every member has called it with the same members in the
-// same order; the caller must be one. If a member leaves or dies before, all
-// get a *GoneError. After ctx is done the fence stays open for the others
-// until the caller comes again; it may also have just been completed.
+// Fence returns when every member has called it with the same members in the same order. The caller
+// must be a member. If a member finalizes or dies before, all get a *GoneError. After ctx is done the
+// fence stays open for the others until the caller calls it again, unless it was completed just
+// before.
 func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("fence: %w", err)
@@ -173,11 +167,11 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 	return err
 }
 
-// Common returns memory of n bytes for the members of a communicator, or for
-// those of them that are on this host: zeroed at first, with pages in the first of
-// them, and the same for all that name the same context, members and lengths. The
-// caller is one of these, asks once, and may touch it until LeaveCommon. have are
-// the arenas, as bits, whose file it needs no more; it owns the one of another.
+// Common returns memory of n bytes that the members of a communicator on this host have in common.
+// All that name the same context, members and lengths get the same memory. It is zero at first, and
+// its first bytes have pages. The caller must be a member, asks once, and may touch the memory until
+// LeaveCommon. have are the arenas, as bits, whose file the caller has; it owns the file of any
+// other.
 func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.ArenaRange, error) {
 	none := wire.ArenaRange{File: -1}
 	if err := checkMembers(m); err != nil {
@@ -192,24 +186,22 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 		protocol.CloseFiles(fds[:]...)
 		return none, fmt.Errorf("common memory: %w", err)
 	}
-	protocol.CloseFiles(fds[1:]...) // the same once more
+	protocol.CloseFiles(fds[1:]...) // the same file once more
 	if b.X.File = fds[0]; b.X.Arena >= wire.MaxArenas || b.X.File < 0 && have>>b.X.Arena&1 == 0 {
-		_ = c.LeaveCommon(b.X) // who has no connection any more holds nothing
+		_ = c.LeaveCommon(b.X) // fails only without a connection, and then nothing is held
 		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 	}
 	return b.X, nil
 }
 
-// LeaveCommon tells that the caller, which was given common memory, does not touch
-// it any more. One way.
+// LeaveCommon tells that the caller does not touch its common memory any more. One way.
 func (c *Client) LeaveCommon(x wire.ArenaRange) error {
 	return c.tell(&protocol.LeaveCommon{Arena: x.Arena, Off: x.Off})
 }
 
-// Spawn starts n more processes of this job with the command line argv, or
-// the caller's own if argv is empty. It returns their set, which is their
-// world, when they have been started, not necessarily joined; their parent is
-// the caller's mpi://SELF. The caller holds the set: see ReleaseSet.
+// Spawn starts n more processes of this job with the command line argv, or with that of the caller
+// if argv is empty. It returns their set, which is their world, when they are started; they may not
+// have joined yet. Their parent is the caller's mpi://SELF. The caller holds the set (ReleaseSet).
 func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, error) {
 	if n < 1 || n > protocol.MaxSpawn {
 		return wire.Set{}, protocol.Refused("spawn of %d processes (1 to %d)", n, protocol.MaxSpawn)
@@ -218,18 +210,18 @@ func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, err
 	return b.World, err
 }
 
-// SpawnAll starts more processes of this job, which are a world of their own. Where
-// they could not be started the answer says of which command that was. While a change is
-// undecided that the caller or one of the parents has a part in the head waits with it,
-// but not for ever: ErrUndecided. When ctx is done they may still be starting, unless
-// the head was to wait until they have joined. The caller holds the set World: see ReleaseSet.
+// SpawnAll starts more processes of this job, which are a world of their own. If they could not be
+// started the answer says which command failed. While a change that concerns the caller or one of
+// the parents is undecided, the head waits with the spawn, but not for ever: the error is
+// ErrUndecided then. When ctx is done the processes may still be starting, unless m.Joins. The caller
+// holds the set World (ReleaseSet).
 func (c *Client) SpawnAll(ctx context.Context, m *protocol.Spawn) (protocol.SpawnBody, error) {
 	var b protocol.SpawnBody
 	asked := protocol.Encode(m)
 	if n := len(asked); n > protocol.KindSpawn.BodyLimit() {
 		return b, protocol.Refused("spawn of %d commands with %d bytes, at most %d allowed", len(m.Parts), n, protocol.KindSpawn.BodyLimit())
 	}
-	if err := protocol.Decode(new(protocol.Spawn), asked); err != nil { // the head would take it for a broken protocol
+	if err := protocol.Decode(new(protocol.Spawn), asked); err != nil { // to the head it would break the protocol
 		return b, protocol.Refused("spawn: %v", err)
 	}
 	body, err := c.ask(ctx, m)
@@ -242,8 +234,8 @@ func (c *Client) SpawnAll(ctx context.Context, m *protocol.Spawn) (protocol.Spaw
 	return b, err
 }
 
-// Abort ends the job. The head knows when it returns, unless the head does not
-// answer within 2 s. The caller should exit.
+// Abort ends the job. When it returns the head knows, unless it did not answer within 2 s. The
+// caller should exit.
 func (c *Client) Abort(code int, msg string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), abortWait)
 	defer cancel()
@@ -251,29 +243,29 @@ func (c *Client) Abort(code int, msg string) error {
 	return err
 }
 
-// Finalize tells that this process leaves in order; when it returns the head
-// knows, and the exit that follows is no death. Afterwards only Abort and
-// Close make sense; no events but the end of the connection come any more.
+// Finalize tells that this process leaves the job in order. When it returns the head knows, and the
+// exit that follows is no death. Only Abort and Close may be called afterwards. No event comes any
+// more but the end of the connection.
 func (c *Client) Finalize() error {
 	_, err := c.ask(context.Background(), &protocol.Empty{Kind: protocol.KindFinalize})
 	return err
 }
 
-// Dead acknowledges the EvDied or EvGone of p: nothing of this process touches
-// p's memory any more, and p's pid may be used again. One way.
+// Dead acknowledges the EvDied or EvGone of p: nothing of this process touches p's memory any more,
+// and p's pid may be used again. One way.
 func (c *Client) Dead(p wire.ProcID) error {
 	return c.tell(&protocol.Proc{Kind: protocol.KindDead, Proc: p})
 }
 
-// Cut tells p, if it lives, that this process cannot talk to it, and why: EvCut.
-// Each call is told, so it also wakes p. One way.
+// Cut tells p, if it lives, that this process cannot communicate with it, and why (EvDisconnected).
+// Each call makes an event, so that it also wakes p. One way.
 func (c *Client) Cut(p wire.ProcID, why string) error {
 	return c.tell(&protocol.Disconnected{Proc: p, Text: why})
 }
 
-// Ping asks whether p takes part in the job: an EvPong with this id if it does,
-// else its end is told to those who watch it. For this process itself the head
-// answers, and for one that has not joined yet. One way.
+// Ping asks whether p takes part in the job. If it does an EvPong with this id comes; else the event
+// of its end comes to the processes that watch it. The head answers for a p that has not joined, and
+// for this process itself. One way.
 func (c *Client) Ping(p wire.ProcID, id uint64) error {
 	return c.tell(&protocol.Ping{Kind: protocol.KindPing, Proc: p, ID: id})
 }

@@ -14,11 +14,10 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// socket is a stream socket to an agent, by the kernel's calls: a program with
-// package net in it starts slower, and go build links it with the system's
-// library if there is a C compiler. It lies in Go's poller from the beginning: while
-// a goroutine waits in the kernel Go's monitor looks every 20 us what it does. One
-// goroutine receives at a time, one writes, one sends.
+// socket is a stream socket to an agent, by system calls. It does without package net, with which a
+// program starts slower, and is linked with the C library if there is a C compiler. The socket is in
+// Go's poller from the beginning: while a goroutine waits in a system call, Go's monitor looks at it
+// every 20 us. One goroutine at a time may receive, one may write, and one may send.
 type socket struct {
 	file   *os.File
 	raw    syscall.RawConn
@@ -31,25 +30,24 @@ type socket struct {
 	give func(fd uintptr) bool // from out
 }
 
-// received is one call of the kernel.
+// received is one system call that receives.
 type received struct {
 	b, oob         []byte
 	n, oobn, flags int
 	err            error
 }
 
-// passes tells that a segment and a bell come with what promises them.
+// passes says that frames come with their descriptors.
 const passes = true
 
-// oobBytes is room for descriptors. The kernel returns at most one message of
-// them from one call, those of the last frame that the call reads of.
+// oobBytes returns the room for descriptors. One system call returns at most one message of them, that
+// of the last frame that it reads from.
 func oobBytes() int { return unix.CmsgSpace(8 * 4) }
 
-// errBusy: the agent's backlog is full.
+// errBusy is the error of a full backlog of the agent.
 const errBusy = unix.EAGAIN
 
-// dialSocket connects to an address. The socket there is of a user who may be spoken to;
-// tool: by a tool.
+// dialSocket connects to an address, and checks the owner of the socket there (CheckOwner).
 func dialSocket(addr string, tool bool) (*socket, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -92,8 +90,7 @@ func (r *received) from(fd int) bool {
 	}
 }
 
-// receive waits for bytes and descriptors; no bytes are the end of the
-// connection.
+// receive waits for bytes and descriptors. It returns no bytes at the end of the connection.
 func (s *socket) receive(b, oob []byte) (n, oobn, flags int, err error) {
 	s.in = received{b: b, oob: oob}
 	if err = s.raw.Read(s.take); err == nil {
@@ -104,7 +101,7 @@ func (s *socket) receive(b, oob []byte) (n, oobn, flags int, err error) {
 	return max(s.in.n, 0), s.in.oobn, s.in.flags, err
 }
 
-// trySend writes what the kernel takes at once, and returns how much that was.
+// trySend writes what the kernel takes at once, and returns the number of bytes.
 func (s *socket) trySend(b []byte) int {
 	s.out, s.sent = b, 0
 	if s.raw.Write(s.give) != nil {
@@ -128,10 +125,9 @@ func (s *socket) Close() error {
 	return s.file.Close()
 }
 
-// claim notes received descriptors. If there are not as many as every frame
-// has, because this process may open no more, the frame gets none: -1, -1. The
-// kernel then says MSG_CTRUNC, and nothing else if there was no room for even
-// one.
+// claim keeps received descriptors for their frame. If this process may not open all of them, the
+// frame gets none: all are -1. The kernel says so by MSG_CTRUNC, and by nothing else if there was not
+// even room for one.
 func (d *fdReader) claim(oob []byte, flags int) error {
 	lost := flags&unix.MSG_CTRUNC != 0
 	if len(oob) == 0 && !lost {
@@ -162,7 +158,7 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 	return nil
 }
 
-// becomeStdin makes a descriptor that of standard input, whoever reads that.
+// becomeStdin replaces standard input by a descriptor, also for goroutines that read it already.
 func becomeStdin(fd int) {
 	if fd >= 0 {
 		_ = unix.Dup3(fd, 0, 0)

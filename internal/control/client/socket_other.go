@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// socket is a stream socket to an agent, without what Linux adds: no
-// descriptors.
+// socket is a stream socket to an agent. Only on Linux frames come with their descriptors.
 type socket struct{ *net.UnixConn }
 
 const passes = false
@@ -37,7 +36,7 @@ func (s *socket) receive(b, _ []byte) (n, oobn, flags int, err error) {
 	return n, 0, 0, err
 }
 
-// trySend sends nothing: nobody knows what the kernel takes at once.
+// trySend sends nothing, since there is no portable call that does not wait.
 func (s *socket) trySend([]byte) int { return 0 }
 
 func (*fdReader) claim([]byte, int) error { return nil }

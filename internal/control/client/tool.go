@@ -27,7 +27,7 @@ func Jobs() ([]JobAddr, error) {
 	return jobsOf(addrs), err
 }
 
-// jobsOf are the jobs among sockets, once each.
+// jobsOf returns the jobs of addresses, each once.
 func jobsOf(addrs []string) []JobAddr {
 	var jobs []JobAddr
 	for _, addr := range addrs {
@@ -46,9 +46,9 @@ type Tool struct {
 	id   uint32
 }
 
-// DialTool connects to the agent at addr, which must be the caller's own, or root's,
-// unless the caller is root: else it is a *protocol.OwnerError, and nothing was said. It waits for room in the agent's backlog until ctx is done,
-// and no longer than ten seconds.
+// DialTool connects to the agent at addr. Unless the caller is root, the agent must belong to the
+// caller or to root; else the error is a *protocol.OwnerError, and nothing was sent. DialTool waits
+// for room in the agent's backlog until ctx is done, and no longer than ten seconds.
 func DialTool(ctx context.Context, addr string) (*Tool, error) {
 	conn, err := connect(ctx, addr, true, time.Now().Add(toolWait))
 	if err != nil {
@@ -62,8 +62,7 @@ func DialTool(ctx context.Context, addr string) (*Tool, error) {
 	return t, nil
 }
 
-// toolWait bounds every exchange of a tool, apart from what it asks the agent
-// to wait.
+// toolWait bounds every exchange of a tool, beside the time that it asks the agent to wait.
 const toolWait = 10 * time.Second
 
 // Processes lists all processes that the job ever had.
@@ -76,17 +75,16 @@ func (t *Tool) Processes(ctx context.Context) ([]protocol.ProcInfo, error) {
 	return infos, err
 }
 
-// Stacks collects the reports of all processes, as onehost.Server.Stacks does. They
-// get wait, at most a minute, to answer.
+// Stacks collects the reports of all processes, as server.Server.Stacks does. wait, at most a minute,
+// is how long processes may take to answer.
 func (t *Tool) Stacks(ctx context.Context, wait time.Duration) ([]protocol.StackReport, error) {
 	wait = min(max(wait, 0), protocol.MaxCollect)
 	return list[protocol.StackReport](ctx, t, &protocol.Collect{Wait: wait}, wait+toolWait)
 }
 
-// Resize asks for another size of a set. news is called with each state that the
-// change comes to, also more than once with the same, until it is over; with
-// m.Detach once. Only ctx bounds how long that takes. Of a change that was refused or
-// rolled back news hears, and there is no error.
+// Resize asks for another size of a set. It calls news with each state that the change reaches, also
+// more than once with the same state, until the change is over; with m.Detach once. Only ctx bounds
+// how long that takes. A change that was refused or rolled back is no error, and news gets it.
 func (t *Tool) Resize(ctx context.Context, m *protocol.Resize, news func(*protocol.OpReport)) error {
 	limit := time.Duration(0)
 	if m.Detach {
@@ -102,9 +100,9 @@ func (t *Tool) Resize(ctx context.Context, m *protocol.Resize, news func(*protoc
 	})
 }
 
-// Break withdraws an operation that is not decided, also one that members were handed, and
-// returns what came of it: it may have been over before, or committed meanwhile. The error:
-// the job knows no such operation.
+// Break withdraws an operation that is not decided, also one that was delivered to members. It
+// returns how the operation ended, which may have been before. The error says that the job knows no
+// such operation.
 func (t *Tool) Break(ctx context.Context, number uint32) (*protocol.OpReport, error) {
 	list, err := list[protocol.OpReport](ctx, t, &protocol.Op{Kind: protocol.KindBreak, Op: number}, toolWait)
 	if err != nil || len(list) == 0 {
@@ -113,19 +111,18 @@ func (t *Tool) Break(ctx context.Context, number uint32) (*protocol.OpReport, er
 	return &list[0], nil
 }
 
-// Ops lists the operations that are under way and the latest ones that are over, by
-// number.
+// Ops lists the operations that are under way and the latest ones that are over, by number.
 func (t *Tool) Ops(ctx context.Context) ([]protocol.OpReport, error) {
 	return list[protocol.OpReport](ctx, t, &protocol.Empty{Kind: protocol.KindOps}, toolWait)
 }
 
-// Sets lists the process sets that somebody holds, by number.
+// Sets lists the process sets that some process holds, by number.
 func (t *Tool) Sets(ctx context.Context) ([]protocol.SetReport, error) {
 	return list[protocol.SetReport](ctx, t, &protocol.Empty{Kind: protocol.KindSets}, toolWait)
 }
 
-// Used tells what each process uses, without disturbing it, and which call it waits in:
-// at most one each. Spares are the last.
+// Used returns what each process uses, and at most one blocking call of each, without disturbing the
+// processes. Spares are the last.
 func (t *Tool) Used(ctx context.Context) ([]protocol.StackReport, error) {
 	return list[protocol.StackReport](ctx, t, &protocol.Empty{Kind: protocol.KindUsed}, toolWait)
 }
@@ -143,8 +140,8 @@ func list[T any, P interface {
 	return all, err
 }
 
-// ask sends one request and hands on the parts of its answer, whose bytes are
-// theirs. Limit 0: there is none. After an error the Tool is of no more use.
+// ask sends one request and passes on the parts of its answer, whose bytes the callee owns. Limit 0
+// is no limit. After an error the Tool cannot be used any more.
 func (t *Tool) ask(ctx context.Context, m protocol.Message, limit time.Duration, part func(body []byte) error) error {
 	var end time.Time
 	if limit > 0 {

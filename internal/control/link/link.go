@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link is the connection of the head of a job with the agent of another
-// host: frames of some kinds each way, in order. What the other end writes is
-// checked; nobody waits for an end that does not read.
+// Package link is the connection of a head with the agent of another host, or with the head of
+// another job. It carries one-way messages in both directions, in order.
+//
+// A Link has a goroutine that reads and calls the handler of each message (On), and one that
+// writes. Send never waits for the other end. An end that does not read enough loses its link, so
+// that no message is ever lost silently. A link checks every frame that the other end writes.
 package link
 
 import (
@@ -18,22 +21,22 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// How much an end may leave unread. Above softUnsent what can wait does (Room);
-// what cannot, as it comes once for each process or answers something, goes up to
-// HardUnsent, and then the link is given up: news are never lost silently.
+// How many bytes an end may leave unread. Above softUnsent a sender that can wait does (Room).
+// Other messages, of which there is one for each process or question, are queued up to HardUnsent.
+// Beyond that the link ends.
 const (
 	softUnsent = 1 << 20
 	HardUnsent = 64 << 20
 )
 
-// closeWait is how long Close waits for an end that does not read, and one that
-// cannot write for the end of what the other one has said.
+// closeWait is how long Close waits for an end that does not read, and how long an end that cannot
+// write reads what the other end has sent before.
 const closeWait = 2 * time.Second
 
-// spareBytes is the longest buffer that is kept to be filled again.
+// spareBytes is the longest buffer that the writer keeps to fill it again.
 const spareBytes = 64 << 10
 
-// ErrClosed: Close was called.
+// ErrClosed is the reason of a link whose Close was called.
 var ErrClosed = errors.New("link is closed")
 
 // Link is one end. Its methods may be called from any goroutine; On and OnEnd only before Run.
@@ -43,20 +46,26 @@ type Link struct {
 	ends []func(why error)
 
 	mu      sync.Mutex
-	cond    sync.Cond // any field has changed
-	queue   []byte    // whole frames
-	writing int       // bytes that the writer has taken and not yet written
-	closing bool      // write what is queued, then end
-	stuck   error     // why nothing can be written; what the other end has said is still read
-	err     error     // why the link has ended; set once
-	written chan struct{}
+	cond    sync.Cond     // signals a change of any field
+	queue   []byte        // whole frames
+	writing int           // bytes that the writer has taken from queue and not yet written
+	closing bool          // the writer ends when the queue is empty
+	stuck   error         // why nothing can be written, although the reader still reads; set once
+	err     error         // why the link has ended; set once
+	written chan struct{} // closed when the writer has ended
 	ended   chan struct{} // closed when stuck or err is set
-	done    chan struct{} // the reader has ended, and so have all of ends
+	done    chan struct{} // closed when the reader has ended and all of ends have returned
 }
 
 // New makes an end of a connection, which it owns. The caller must Run it.
 func New(conn net.Conn) *Link {
-	l := &Link{conn: conn, take: map[protocol.Kind]func(*protocol.Frame) error{}, written: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	l := &Link{
+		conn:    conn,
+		take:    map[protocol.Kind]func(*protocol.Frame) error{},
+		written: make(chan struct{}),
+		ended:   make(chan struct{}),
+		done:    make(chan struct{}),
+	}
 	l.cond.L = &l.mu
 	return l
 }
@@ -76,8 +85,8 @@ func On[M protocol.Message](l *Link, handle func(M) error) {
 	}
 }
 
-// OnEnd has f called, after the last frame, when the link has ended: with io.EOF
-// where the other end has closed it, with ErrClosed where this one has.
+// OnEnd registers a function that is called after the last message, when the link has ended. The
+// reason is io.EOF if the other end has closed the link, and ErrClosed if this end has.
 func (l *Link) OnEnd(f func(why error)) { l.ends = append(l.ends, f) }
 
 // Run begins to read and write.
@@ -86,7 +95,7 @@ func (l *Link) Run() {
 	go l.read()
 }
 
-// Send queues a message. It never waits.
+// Send queues a message. It never waits. A message that is too long ends the link.
 func (l *Link) Send(m protocol.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +103,7 @@ func (l *Link) Send(m protocol.Message) {
 		return
 	}
 	var err error
-	if l.queue, err = protocol.AppendFrame(l.queue, 0, 0, m); err != nil { // news are never lost silently
+	if l.queue, err = protocol.AppendFrame(l.queue, 0, 0, m); err != nil {
 		l.drop(err)
 		return
 	}
@@ -104,11 +113,10 @@ func (l *Link) Send(m protocol.Message) {
 	}
 }
 
-// unsent counts bytes. mu is held.
+// unsent returns the bytes that are queued or being written. mu is held.
 func (l *Link) unsent() int { return len(l.queue) + l.writing }
 
-// Room waits until the other end has read enough for what can wait; false if the
-// link has ended.
+// Room waits until at most softUnsent bytes are unsent. It is false if the link has ended.
 func (l *Link) Room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +126,7 @@ func (l *Link) Room() bool {
 	return !l.closing && !l.over()
 }
 
-// Ended is closed when nothing is sent any more.
+// Ended returns a channel that is closed when nothing is sent any more.
 func (l *Link) Ended() <-chan struct{} { return l.ended }
 
 // Break ends the link at once.
@@ -138,14 +146,14 @@ func (l *Link) drop(why error) {
 	}
 	l.err, l.queue = why, nil
 	l.cond.Broadcast()
-	_ = l.conn.Close() // whoever reads or writes ends; an error is as good
+	_ = l.conn.Close() // reader and writer end, also if this fails
 }
 
 // over reports whether nothing is sent any more. mu is held.
 func (l *Link) over() bool { return l.stuck != nil || l.err != nil }
 
-// cannotWrite ends the sending: a frame may have gone out in part. The other end,
-// which may have gone, has its last word. mu is held.
+// cannotWrite ends the sending, since a frame may have gone out in part. The reader still reads
+// what the other end has sent. mu is held.
 func (l *Link) cannotWrite(why error) {
 	if l.over() {
 		return
@@ -153,24 +161,23 @@ func (l *Link) cannotWrite(why error) {
 	l.stuck, l.queue = why, nil
 	close(l.ended)
 	l.cond.Broadcast()
-	_ = l.conn.SetReadDeadline(time.Now().Add(closeWait)) // as good if it is closed
+	_ = l.conn.SetReadDeadline(time.Now().Add(closeWait)) // fails only if it is closed
 }
 
-// Close writes what is queued, for at most closeWait, and ends the link. It
-// returns when nobody is called any more.
+// Close writes what is queued, for at most closeWait, and ends the link. No handler runs any more
+// when it returns.
 func (l *Link) Close() {
 	l.mu.Lock()
 	l.closing = true
 	l.cond.Broadcast()
-	_ = l.conn.SetWriteDeadline(time.Now().Add(closeWait)) // as good if it is closed
+	_ = l.conn.SetWriteDeadline(time.Now().Add(closeWait)) // fails only if it is closed
 	l.mu.Unlock()
 	<-l.written
 	l.Break(ErrClosed)
 	<-l.done
 }
 
-// write is the writer's goroutine: the only one that an end that does not read
-// stops.
+// write is the writer's goroutine, the only one that waits for an end that does not read.
 func (l *Link) write() {
 	defer close(l.written)
 	var spare []byte
@@ -218,6 +225,7 @@ func (l *Link) read() {
 	}
 }
 
+// converse reads frames and calls their handlers until the connection ends.
 func (l *Link) converse() error {
 	in := bufio.NewReaderSize(l.conn, spareBytes)
 	var head [protocol.FrameHead]byte
@@ -253,4 +261,5 @@ func (l *Link) converse() error {
 	}
 }
 
+// broken is the reason that ends the link with an end that broke the protocol.
 func broken(err error) error { return errors.New(protocol.ProtocolBroken(err)) }
