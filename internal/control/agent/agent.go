@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent is the agent of a host: segments, tokens, pids, and the connections
-// of its processes. What is no business of the host it passes on to the head. See
+// Package agent is the agent of a host: its descriptors, tokens, pids and shared memory, and the
+// connections of its processes. It handles messages that concern its host alone (handlers.go), and
+// passes all others on to the head. An Agent is a state machine without goroutine, clock or socket;
+// a Listener has the socket and the connections. See
 // docs/design/004-control-plane.md.
 package agent
 
@@ -15,79 +17,89 @@ import (
 	"gompi/internal/host/segment"
 )
 
-// Agent is what belongs to one host: descriptors, tokens, pids, connections,
-// and who still uses which of them. It has no lock, goroutine, clock or socket:
-// its owner makes one call at a time, then takes the reports to the head (Report)
-// and does the deeds (Flush). Of the job it knows what the head has ordered.
+// Agent is what belongs to one host: descriptors, tokens, pids, connections, and which processes still
+// use which of them. It has no lock, goroutine, clock or socket. Its owner makes one call at a time,
+// then takes the reports to the head (Report) and carries out the actions (Flush). Of the job it knows
+// only the commands of the head.
 type Agent struct {
 	job  wire.JobID
 	host uint32
 	reap func(wire.ProcID)
 
-	procs   map[uint32]*Proc // by serial: those of which something is here
+	procs   map[uint32]*Proc // by serial: processes of which something is on this host
 	tokens  map[[protocol.TokenBytes]byte]uint32
 	unbound map[uint32][]*Proc // by reservation
 	lastID  uint32             // of a reservation
 
-	spares map[[protocol.TokenBytes]byte]*spare // of unbound places
+	spares map[[protocol.TokenBytes]byte]*spare // in slots that are not bound
 
 	heap     heap
 	memories map[string]*memory // by name
 	commons  map[string]*common // by the request for it
 	gifts    map[uint32]*gift   // by set
-	pages    map[uint32]*page   // of sets that are watched
-	left     map[*page]struct{} // that were dropped, and that members have not left yet
+	pages    map[uint32]*page   // by set, of sets with subscribers
+	left     map[*page]struct{} // dropped pages that members have not left yet
 	bells    map[uint32]*bell   // of groups of processes
-	behinds  map[uint32]*page   // those of them whose next change waits
+	behinds  map[uint32]*page   // pages whose next change waits
 
 	ending string // why the job ends, "" while it does not
 
 	up  []protocol.Report
-	out []Deed
+	out []Action
 }
 
-// Deed is one thing for the agent's owner to do: a frame for a connection, the
-// end of one (both: Listener.Do), or a callback of the launcher.
-type Deed struct {
-	To    uint32 // serial
+// Action is one thing for the agent's owner to do: send a frame or end a connection (Listener.Do),
+// call the launcher, or do long work. Call and Work say which; if both are nil it is the first.
+type Action struct {
+	To    uint32 // serial of the process
 	Frame []byte
-	Files *Files // go with the frame; the deed holds a reference
-	host  bool   // replaces the last such that is not yet sent
-	late  time.Duration
-	taken int  // of frames that it has sent, as weight
-	left  bool // it does not want to know any more who has ended
+	Files *Files        // go with the frame; the action holds a reference
+	host  bool          // Frame replaces the last such frame that was not sent yet
+	late  time.Duration // Frame may wait so long for others
+	taken int           // the head has taken frames of the process, of this weight
+	left  bool          // the process needs no events of ends any more
 
-	shut string // why the connection is to end
+	shut string // not empty: why to end the connection
 
-	Call func() // not nil: nothing else is to be done
+	// Call is a function to call.
+	Call func()
 
-	// Work, if not nil, may take long: it is done by a goroutine of its own
-	// without the agent, then Done as a step. A job that ends does neither.
+	// Work may take long. A goroutine of its own runs it without the agent, and then Done as a step.
+	// A job that ends runs neither.
 	Work func() error
 	Done func(error)
 }
 
-// New makes the agent of a host. Reap, which may be nil: nobody uses p's pid any
-// more; the exited child may be waited for.
+// New makes the agent of a host. It calls reap, which may be nil, when no process uses the pid of p any
+// more, so that the launcher may wait for the exited child.
 func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 	return &Agent{
-		job: job, host: host, reap: reap,
-		procs: map[uint32]*Proc{}, tokens: map[[protocol.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
-		spares: map[[protocol.TokenBytes]byte]*spare{},
-		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, memories: map[string]*memory{}, commons: map[string]*common{}, gifts: map[uint32]*gift{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
-		left: map[*page]struct{}{}, bells: map[uint32]*bell{},
+		job:      job,
+		host:     host,
+		reap:     reap,
+		procs:    map[uint32]*Proc{},
+		tokens:   map[[protocol.TokenBytes]byte]uint32{},
+		unbound:  map[uint32][]*Proc{},
+		spares:   map[[protocol.TokenBytes]byte]*spare{},
+		heap:     heap{most: arenaBytes, memory: new(segment.Memory)},
+		memories: map[string]*memory{},
+		commons:  map[string]*common{},
+		gifts:    map[uint32]*gift{},
+		pages:    map[uint32]*page{},
+		left:     map[*page]struct{}{},
+		bells:    map[uint32]*bell{},
+		behinds:  map[uint32]*page{},
 	}
 }
 
-// Reserve takes over places until the head binds them, and numbers the
-// reservation.
+// Reserve takes over slots until the head binds them. It returns the number of the reservation.
 func (a *Agent) Reserve(procs []*Proc) uint32 {
 	a.lastID++
 	a.unbound[a.lastID] = procs
 	return a.lastID
 }
 
-// Take does what the head orders.
+// Take carries out a command of the head.
 func (a *Agent) Take(o *protocol.Command) {
 	switch o.Kind {
 	case protocol.CmdBind:
@@ -99,7 +111,7 @@ func (a *Agent) Take(o *protocol.Command) {
 	case protocol.CmdHost:
 		for serial, s := range a.procs {
 			if s.connected && s.welcomed && s.state == protocol.Joined {
-				a.out = append(a.out, Deed{To: serial, Frame: o.Frame, host: true})
+				a.out = append(a.out, Action{To: serial, Frame: o.Frame, host: true})
 			}
 		}
 	case protocol.CmdEnding:
@@ -120,11 +132,11 @@ func (a *Agent) Take(o *protocol.Command) {
 	}
 }
 
-// order does what the head orders about one process.
+// order carries out a command about one process.
 func (a *Agent) order(s *Proc, o *protocol.Command) {
 	switch o.Kind {
 	case protocol.CmdSend, protocol.CmdSendLater:
-		a.send(s, Deed{Frame: o.Frame, late: o.Delay})
+		a.send(s, Action{Frame: o.Frame, late: o.Delay})
 	case protocol.CmdWelcome:
 		a.welcome(s, o.Frame)
 	case protocol.CmdContact:
@@ -135,13 +147,13 @@ func (a *Agent) order(s *Proc, o *protocol.Command) {
 		s.unborn = s.pid == 0 && !s.exitSeen
 		a.free(s)
 	case protocol.CmdTaken:
-		a.out = append(a.out, Deed{To: s.serial, taken: int(o.Count)})
+		a.out = append(a.out, Action{To: s.serial, taken: int(o.Count)})
 	case protocol.CmdShut:
-		a.out = append(a.out, Deed{To: s.serial, shut: o.Text})
+		a.out = append(a.out, Action{To: s.serial, shut: o.Text})
 	}
 }
 
-// bind makes processes of the places of a reservation.
+// bind makes processes of the slots of a reservation.
 func (a *Agent) bind(o *protocol.Command) {
 	for i, s := range a.unbound[o.ID] {
 		s.serial = o.Serial + uint32(i)
@@ -156,21 +168,21 @@ func (a *Agent) bind(o *protocol.Command) {
 
 func (a *Agent) id(s *Proc) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
 
-// Token makes its segment p's own and returns what p shows when it is started;
+// Token makes the segment of p its own, and returns the token that p shows when it is started. It is
 // empty if p was given up.
 func (a *Agent) Token(p wire.ProcID) string {
 	s := a.proc(p)
 	if s == nil || s.files == nil {
 		return ""
 	}
-	// The page was written when the place was made: no memory is needed.
+	// The page was written when the slot was made, so that this needs no memory.
 	if err := s.files.own(p); err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}
 	return hex.EncodeToString(s.token[:])
 }
 
-// proc is a process of which something is here, or nil.
+// proc returns a process of which something is on this host, or nil.
 func (a *Agent) proc(p wire.ProcID) *Proc {
 	if p.Job != a.job {
 		return nil
@@ -183,7 +195,7 @@ func (a *Agent) report(s *Proc, r protocol.Report) {
 	a.up = append(a.up, r)
 }
 
-// Hello admits the process with this token; the head will welcome it.
+// Hello admits the process with this token. The head will welcome it.
 func (a *Agent) Hello(token [protocol.TokenBytes]byte, pid int) (serial uint32, err error) {
 	if err := a.spareHello(token); err != nil {
 		return 0, err
@@ -204,8 +216,8 @@ func (a *Agent) Hello(token [protocol.TokenBytes]byte, pid int) (serial uint32, 
 	return s.serial, nil
 }
 
-// HungUp: the connection of a process has ended. That the process has, too, is
-// for the launcher to say: until then it may touch the memory of others.
+// HungUp takes the end of a connection. The launcher says when the process has ended; until then it may
+// touch the memory of others.
 func (a *Agent) HungUp(serial uint32) {
 	s := a.procs[serial]
 	s.connected = false
@@ -213,9 +225,8 @@ func (a *Agent) HungUp(serial uint32) {
 	a.free(s)
 }
 
-// Started tells the pid of the launcher's child for p. Until then nobody is put
-// in contact with p. If p turns out to be another process (a child of a wrapper),
-// its memory is not copied directly.
+// Started takes the pid of the launcher's child for p. Until then no process gets a Contact for p. If p
+// turns out to be another process, such as a child of a wrapper, its memory is not copied directly.
 func (a *Agent) Started(p wire.ProcID, pid int) {
 	s := a.proc(p)
 	if s == nil || s.state == protocol.Exited || s.pid != 0 {
@@ -231,17 +242,17 @@ func (a *Agent) Joined(p wire.ProcID) bool {
 	return s != nil && s.state >= protocol.Joined
 }
 
-// Lost: the program that joined as p is gone without having left in order, while
-// the child runs on. Its exit is to be told as always.
+// Lost takes it that the program that joined as p is gone without having finalized, while the child
+// runs on. Exited follows as always.
 func (a *Agent) Lost(p wire.ProcID, how string) {
 	if s := a.proc(p); s != nil && s.state == protocol.Joined && !s.connected {
 		a.report(s, protocol.Report{Kind: protocol.ReportLost, Text: protocol.Clip(how, protocol.MaxText)})
 	}
 }
 
-// Exited: the launcher saw the end of p's child and holds it unreaped, so that
-// its pid stays taken until everybody who was given it has let go. How is a short
-// text for people, clean means exit status 0.
+// Exited takes the end of p's child. The launcher has not reaped the child, so that its pid stays taken
+// until all processes that have it have let go. How is a short text for people; clean means exit status
+// 0.
 func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
 	s := a.proc(p)
 	if s == nil || s.exitSeen {
@@ -253,10 +264,9 @@ func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
 	}
 	a.report(s, protocol.Report{Kind: protocol.ReportExited, Text: protocol.Clip(how, protocol.MaxText), Clean: clean})
 	if s.connected && !s.direct() {
-		// Somebody else spoke for the child; without it he has no place in the
-		// job. The child itself needs no help to be disconnected, and what it
-		// said last is still read.
-		a.out = append(a.out, Deed{To: s.serial, shut: fmt.Sprintf("process %v has ended: %s", a.id(s), how)})
+		// Another process joined for the child, and has no slot without it. The connection of the
+		// child itself ends without help, and its last frames are still read.
+		a.out = append(a.out, Action{To: s.serial, shut: fmt.Sprintf("process %v has ended: %s", a.id(s), how)})
 	}
 	a.markExited(s)
 	a.letGoAll(s)
@@ -266,11 +276,11 @@ func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
 	a.free(s)
 }
 
-// gone: the program that joined as s, which is no child of the launcher, has ended.
+// gone takes the end of the program that joined as s, and that is no child of the launcher.
 func (a *Agent) gone(s *Proc) { a.leaveAll(s) }
 
-// over: the head has ended the part of s in the job, so that those who were
-// given its pid will be told, or were.
+// over takes it that the head has ended the part of s in the job. Processes that have its pid get an
+// event, or had one.
 func (a *Agent) over(s *Proc, at protocol.ProcState) {
 	s.over = true
 	if at == protocol.Exited {
@@ -279,14 +289,13 @@ func (a *Agent) over(s *Proc, at protocol.ProcState) {
 		a.endCommons(s)
 		s.state = protocol.Finalized
 		a.letGoAll(s) // it touches nobody's memory any more
-		a.send(s, Deed{left: true})
+		a.send(s, Action{left: true})
 	}
 	a.free(s)
 	a.late()
 }
 
-// markExited: s takes part in nothing any more. Its pid, and those that it was
-// given, are another matter.
+// markExited ends the part of s in everything but pids: its own, and those that it has.
 func (a *Agent) markExited(s *Proc) {
 	if s.state == protocol.Exited {
 		return
@@ -299,8 +308,8 @@ func (a *Agent) markExited(s *Proc) {
 	s.files = nil
 }
 
-// free lets the launcher reap what has exited when nobody has its pid, and drops
-// the place when nothing else is left of it.
+// free lets the launcher reap the child of s when it has exited and no process has its pid, and drops
+// the record when nothing else is left of s.
 func (a *Agent) free(s *Proc) {
 	if len(s.knownBy) > 0 || !s.exitSeen && !s.unborn {
 		return
@@ -317,16 +326,16 @@ func (a *Agent) free(s *Proc) {
 	}
 }
 
-// call notes a callback about s.
+// call adds a call of the launcher about s.
 func (a *Agent) call(f func(wire.ProcID), s *Proc) {
 	if f != nil {
 		id := a.id(s)
-		a.out = append(a.out, Deed{Call: func() { f(id) }})
+		a.out = append(a.out, Action{Call: func() { f(id) }})
 	}
 }
 
-func (a *Agent) send(s *Proc, d Deed) {
-	if d.To = s.serial; s.welcome != nil { // that comes first
+func (a *Agent) send(s *Proc, d Action) {
+	if d.To = s.serial; s.welcome != nil { // the welcome comes first
 		s.after = append(s.after, d)
 	} else if s.connected {
 		a.out = append(a.out, d)
@@ -338,20 +347,20 @@ func (a *Agent) send(s *Proc, d Deed) {
 func (a *Agent) sendFiles(s *Proc, fs *Files, frame []byte) {
 	if s.connected && fs != nil {
 		fs.retain()
-		a.send(s, Deed{Frame: frame, Files: fs})
+		a.send(s, Action{Frame: frame, Files: fs})
 	}
 }
 
 func (a *Agent) refuse(s *Proc, id uint32, err error) {
-	a.send(s, Deed{Frame: protocol.ShortFrame(id, 0, protocol.Failure(err))})
+	a.send(s, Action{Frame: protocol.ShortFrame(id, 0, protocol.Failure(err))})
 }
 
-// contact tells p how to reach another process, with what is here of it. The
-// head may not know yet that one of them has ended.
+// contact answers how p reaches another process, with what this host has of that. The head may not know
+// yet that one of them has ended.
 func (a *Agent) contact(p *Proc, o *protocol.Command) {
 	c := *o.Contact
 	if c.Host != a.host {
-		a.send(p, Deed{Frame: contactReply(o.ID, 0, c)})
+		a.send(p, Action{Frame: contactReply(o.ID, 0, c)})
 		return
 	}
 	t := a.procs[c.Proc.Serial]
@@ -371,13 +380,13 @@ func contactReply(id uint32, fds int, c wire.Contact) []byte {
 	return reply(id, fds, &protocol.ContactBody{C: c})
 }
 
-// reply is the answer to a request that is short whatever it says.
+// reply returns the frame of an answer whose length no other process chooses.
 func reply(id uint32, fds int, body protocol.Message) []byte {
 	return protocol.ShortFrame(id, fds, &protocol.Reply{Body: protocol.Encode(body)})
 }
 
-// Report hands over what there is to be told to the head, in order; false if
-// there was nothing. Tell does not call the agent.
+// Report passes the reports to the head, in order; false if there were none. tell does not call the
+// agent.
 func (a *Agent) Report(tell func(*protocol.Report)) bool {
 	n := len(a.up)
 	for i := range a.up {
@@ -387,9 +396,8 @@ func (a *Agent) Report(tell func(*protocol.Report)) bool {
 	return n > 0
 }
 
-// Flush hands over what is to be done, in order; false if there was nothing. Do
-// does not call the agent.
-func (a *Agent) Flush(do func(*Deed)) bool {
+// Flush passes the actions to do, in order; false if there were none. do does not call the agent.
+func (a *Agent) Flush(do func(*Action)) bool {
 	n := len(a.out)
 	for i := range a.out {
 		do(&a.out[i])
@@ -427,7 +435,7 @@ func (a *Agent) Close() {
 	a.heap.close()
 }
 
-// Sizes is how much each table holds.
+// Sizes returns the size of each table.
 func (a *Agent) Sizes() map[string]int {
 	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "gifts": len(a.gifts), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas), "memories": len(a.memories)}
 	for _, s := range a.procs {

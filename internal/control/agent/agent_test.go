@@ -29,7 +29,7 @@ func TestContactAfterEnd(t *testing.T) {
 	a.Exited(a.id(asks), "exited", true)
 	a.Take(&protocol.Command{Kind: protocol.CmdContact, Serial: asks.serial, ID: 1, Contact: &wire.Contact{Proc: a.id(other)}})
 	a.Exited(a.id(other), "exited", true)
-	a.Flush(func(d *Deed) {
+	a.Flush(func(d *Action) {
 		if d.Call != nil {
 			d.Call()
 		}

@@ -87,7 +87,7 @@ func (a *Agent) ringRest(g *page) {
 	}
 	g.stays = nil
 	until := min(time.Duration(g.stayers)*stayEach, stayMost)
-	a.out = append(a.out, Deed{
+	a.out = append(a.out, Action{
 		Work: func() error { time.Sleep(until); return nil },
 		Done: func(error) { a.ringBells(g, func(k uint32) bool { _, ok := stays[k]; return !ok }) },
 	})

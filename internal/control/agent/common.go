@@ -111,7 +111,7 @@ func (a *Agent) answer(c *common, q question) {
 	if q.have>>x.arena.number&1 == 0 {
 		a.sendFiles(q.p, x.arena.files, reply(q.id, protocol.FrameFDs, body))
 	} else {
-		a.send(q.p, Deed{Frame: reply(q.id, 0, body)})
+		a.send(q.p, Action{Frame: reply(q.id, 0, body)})
 	}
 }
 

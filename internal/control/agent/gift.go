@@ -182,7 +182,7 @@ func (a *Agent) welcome(s *Proc, head []byte) {
 func (a *Agent) sendWelcome(s *Proc, f *Files, fds int, m *protocol.Welcomed) {
 	frame, err := protocol.AppendFrame(nil, 0, fds, m)
 	if err != nil {
-		a.out = append(a.out, Deed{To: s.serial, shut: err.Error()})
+		a.out = append(a.out, Action{To: s.serial, shut: err.Error()})
 		return
 	}
 	a.sendFiles(s, f, frame)

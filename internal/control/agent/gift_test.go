@@ -19,7 +19,7 @@ type giftRig struct {
 	*Agent
 	t     *testing.T
 	all   wire.Members
-	works []Deed // that are not done yet
+	works []Action // that are not done yet
 	told  map[uint32]*protocol.Welcomed
 	first map[uint32]protocol.Kind // of what a process is sent
 }
@@ -46,7 +46,7 @@ func newGiftRig(t *testing.T, n int) *giftRig {
 
 func (r *giftRig) settle() {
 	r.Report(func(*protocol.Report) {})
-	r.Flush(func(d *Deed) {
+	r.Flush(func(d *Action) {
 		if d.Work != nil {
 			r.works = append(r.works, *d)
 			return

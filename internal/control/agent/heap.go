@@ -194,7 +194,7 @@ func (a *Agent) work(x *extent, do func(fd int) error, done func(error)) {
 	x.busy = true
 	f := x.arena.files
 	f.retain()
-	a.out = append(a.out, Deed{
+	a.out = append(a.out, Action{
 		Files: f,
 		Work:  func() error { return do(f.segment) },
 		Done: func(err error) {

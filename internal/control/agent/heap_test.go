@@ -27,7 +27,7 @@ type heapModel struct {
 	r     *rand.Rand
 	procs []*Proc
 	next  uint32
-	works []Deed // that are not done yet
+	works []Action // that are not done yet
 
 	asked map[uint32]string        // what for, by request
 	have  map[uint32]uint64        // files that the process has, by request
@@ -78,7 +78,7 @@ func (m *heapModel) say(s *Proc, id uint32, x protocol.Message) {
 
 func (m *heapModel) settle() {
 	m.Report(func(*protocol.Report) {})
-	m.Flush(func(d *Deed) {
+	m.Flush(func(d *Action) {
 		if d.Work != nil {
 			m.works = append(m.works, *d)
 			return
@@ -91,7 +91,7 @@ func (m *heapModel) settle() {
 }
 
 // answered checks what a process is given.
-func (m *heapModel) answered(d *Deed) {
+func (m *heapModel) answered(d *Action) {
 	m.t.Helper()
 	f, n, err := protocol.ParseHead(d.Frame)
 	if err != nil {

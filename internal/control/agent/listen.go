@@ -14,38 +14,35 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// helloWait is how long a new connection may take to say who it is.
+// helloWait is how long a new connection may take to its first frame.
 const helloWait = 30 * time.Second
 
-// lostWait is how long after the end of its connection a process may take to
-// exit, and a wrapper to tell how what it ran has ended.
+// lostWait is how long a process may take to exit after the end of its connection, and a wrapper to exit
+// after its child.
 const lostWait = time.Second
 
-// ListenerConfig is what a Listener needs of those around it. The functions are
-// called as deeds of the agent.
+// ListenerConfig is what a Listener needs of its owner. The functions are called as actions of the
+// agent.
 type ListenerConfig struct {
-	// Step makes what is done with the agent a step: Lock begins it, Unlock
-	// ends it and carries out what follows.
+	// Step guards the agent: Lock begins a step, Unlock ends it and carries out the reports and
+	// actions that follow.
 	Step sync.Locker
-	// Tool answers a frame of a tool, by tell, which is false when the
-	// connection is closing. It may block. An error means that the tool broke
-	// the protocol.
+	// Tool answers a frame of a tool by calls of tell, which is false when the connection is closing.
+	// It may block. An error means that the tool broke the protocol.
 	Tool func(f protocol.Frame, tell func(frame []byte) bool) error
-	// Neighbor takes over the connection with another job's head, which has greeted. It
-	// does not block. nil: there is no head here, and it is refused.
+	// Neighbor takes over the connection with the head of another job, which has greeted. It does not
+	// block. nil: there is no head here, and the connection is refused.
 	Neighbor func(conn net.Conn, m *protocol.Greet)
-	// Far: what the agent reports is with the head only when that has said so
-	// (OrderTaken).
+	// Far: the head is elsewhere. It has a frame of a process only when it has said so (CmdTaken).
 	Far bool
-	// Lost: the connection of p has ended a while ago, though p has not left in
-	// order, and its child was not seen to exit. If that runs on, Agent.Lost is
-	// the answer. nil: p counts as dead without more ado.
+	// Lost is called when the connection of p has ended LostWait ago, although p has not finalized and
+	// its child was not seen to exit. If the child runs on, the answer is Agent.Lost. nil: p counts as
+	// dead at once.
 	Lost func(p wire.ProcID)
-	// LostWait is how long after the end of a connection Lost is called; 0: a
-	// second.
+	// LostWait is how long after the end of a connection Lost is called. 0 is a second.
 	LostWait time.Duration
-	// Dropped: p's connection was ended because p broke the protocol or did
-	// not read; p should be killed. It may be nil.
+	// Dropped is called when the connection of p was ended because p broke the protocol or did not
+	// read. p should be killed. It may be nil.
 	Dropped func(p wire.ProcID, why string)
 }
 
@@ -57,15 +54,15 @@ type Listener struct {
 	done  chan struct{}  // closed by Close
 	wg    sync.WaitGroup // accept, readers, writers
 
-	// A step guards what follows.
-	peers  map[uint32]*peer   // by serial
-	conns  map[*peer]struct{} // all, also those that have not said hello
+	// A step guards the following.
+	peers  map[uint32]*peer   // processes, by serial
+	conns  map[*peer]struct{} // all connections, also those before hello
 	closed bool
 	shut   bool // Shut was called
 	// hearings wait for the ends of connections whose processes have exited.
 	hearings map[uint32]*hearing
-	// missing are those whose connection has ended before they had left, until
-	// they are known to have exited or to be lost.
+	// missing has the processes whose connections ended before they finalized, until they are known to
+	// have exited or to be lost.
 	missing map[uint32]*time.Timer
 	// mismatches: a process has said hello in another protocol.
 	mismatches bool
@@ -81,14 +78,20 @@ func Listen(a *Agent, cfg ListenerConfig) (*Listener, error) {
 		cfg.LostWait = lostWait
 	}
 	l := &Listener{
-		cfg: cfg, agent: a, ln: ln, done: make(chan struct{}),
-		peers: map[uint32]*peer{}, conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{}, hearings: map[uint32]*hearing{},
+		cfg:      cfg,
+		agent:    a,
+		ln:       ln,
+		done:     make(chan struct{}),
+		peers:    map[uint32]*peer{},
+		conns:    map[*peer]struct{}{},
+		hearings: map[uint32]*hearing{},
+		missing:  map[uint32]*time.Timer{},
 	}
 	l.wg.Go(l.accept)
 	return l, nil
 }
 
-// Close ends all connections. Process exits are not waited for.
+// Close ends all connections. It does not wait for processes to exit.
 func (l *Listener) Close() error {
 	l.cfg.Step.Lock()
 	l.closed = true
@@ -111,8 +114,8 @@ func (l *Listener) Shut(why string) {
 	}
 }
 
-// Do carries out a deed about a connection, in the step that has it.
-func (l *Listener) Do(d *Deed) {
+// Do carries out an action about a connection, in the step that has it.
+func (l *Listener) Do(d *Action) {
 	p := l.peers[d.To]
 	switch {
 	case p == nil:
@@ -145,7 +148,7 @@ func (l *Listener) miss(s *Proc) {
 		}
 		delete(l.missing, s.serial)
 		if s.state != protocol.Joined {
-			return // it may end at any moment, the head has found: it has left
+			return // it has finalized, as the head found, and may end at any moment
 		}
 		if l.cfg.Lost != nil {
 			l.agent.call(l.cfg.Lost, s)
@@ -155,8 +158,7 @@ func (l *Listener) miss(s *Proc) {
 	})
 }
 
-// Found tells, in a step, that the child of p has ended: nobody has to ask what
-// became of it.
+// Found takes it, in a step, that the child of p has ended, so that Lost is not called.
 func (l *Listener) Found(p wire.ProcID) {
 	if p.Job == l.agent.job {
 		l.found(p.Serial)
@@ -170,19 +172,19 @@ func (l *Listener) found(serial uint32) {
 	}
 }
 
-// hearing is what is to be done when all is heard that a process has said.
+// hearing is what to do when all frames of a process are read.
 type hearing struct {
 	then  func()
 	timer *time.Timer
 }
 
-// hearWait is how long what a process has said may take that has exited. Its connection
-// ends with it, unless it has given it to others.
+// hearWait is how long the frames of an exited process may take. Its connection ends with it, unless
+// another process has it, too.
 const hearWait = 5 * time.Second
 
-// Heard reports, in a step, whether the connection of p, whose child has exited, has
-// ended, so that all is heard that p has said; else then, a callback, is called when it
-// has. Behind a wrapper it may never.
+// Heard reports, in a step, whether the connection of p, whose child has exited, has ended, so that all
+// frames of p are read. If it has not, then is called when it has, or after a while: the connection of
+// a process behind a wrapper may never end.
 func (l *Listener) Heard(p wire.ProcID, then func()) bool {
 	if p.Job != l.agent.job || l.peers[p.Serial] == nil || l.closed {
 		return true
@@ -205,11 +207,11 @@ func (l *Listener) heard(serial uint32) {
 	if w := l.hearings[serial]; w != nil {
 		w.timer.Stop()
 		delete(l.hearings, serial)
-		l.agent.out = append(l.agent.out, Deed{Call: w.then})
+		l.agent.out = append(l.agent.out, Action{Call: w.then})
 	}
 }
 
-// Sizes is how much each table holds, in a step.
+// Sizes returns the size of each table, in a step.
 func (l *Listener) Sizes() map[string]int {
 	m := map[string]int{"connections": len(l.conns), "joined connections": len(l.peers), "missing": len(l.missing), "hearings": len(l.hearings)}
 	for p := range l.conns {
@@ -228,7 +230,7 @@ func (l *Listener) accept() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Out of descriptors or memory: the clients wait in the backlog.
+			// There are no descriptors or no memory. The clients wait in the backlog.
 			select {
 			case <-l.done:
 				return
@@ -245,7 +247,7 @@ func (l *Listener) accept() {
 	}
 }
 
-// admit starts to serve a connection; false if the listener is closed.
+// admit begins to serve a connection; false if the listener is closed.
 func (l *Listener) admit(p *peer) bool {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
@@ -279,8 +281,8 @@ func (l *Listener) serve(p *peer) {
 	}
 }
 
-// outlive waits for the end of the program that joined as s: until then it may
-// touch the memory that it was given.
+// outlive waits for the end of the program that joined as s, which may touch its shared memory until
+// then.
 func (l *Listener) outlive(p *peer, s *Proc) {
 	defer p.unfollow()
 	select {
@@ -293,8 +295,8 @@ func (l *Listener) outlive(p *peer, s *Proc) {
 	l.agent.gone(s)
 }
 
-// hungUp is the step in which a connection has ended. It returns who had joined
-// and holds memory of which only its own end tells.
+// hungUp is the step in which a connection has ended. It returns the process if that holds memory until
+// its own end, which nothing but its pidfd tells.
 func (l *Listener) hungUp(p *peer) *Proc {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
@@ -425,7 +427,7 @@ func (l *Listener) mismatch(p *peer, e *protocol.VersionError) error {
 	return why
 }
 
-// frame is a step.
+// frame handles one frame of a process, as a step.
 func (l *Listener) frame(p *peer, f protocol.Frame) error {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
@@ -436,21 +438,21 @@ func (l *Listener) frame(p *peer, f protocol.Frame) error {
 	return err
 }
 
-// direct tells whether a process is known to be the launcher's own child.
+// direct reports whether a process is known to be a child of the launcher.
 func (l *Listener) direct(serial uint32) bool {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
 	return l.agent.procs[serial].direct()
 }
 
-// hello admits a process; a spare waits here.
+// hello admits a process. A spare waits here.
 func (l *Listener) hello(p *peer, f protocol.Frame) error {
 	var m protocol.Hello
 	if err := protocol.Decode(&m, f.Body); err != nil {
 		return &protocolError{err}
 	}
 	for {
-		err := l.seat(p, &m)
+		err := l.bind(p, &m)
 		w := (*waitingError)(nil)
 		if !errors.As(err, &w) {
 			return err
@@ -463,8 +465,8 @@ func (l *Listener) hello(p *peer, f protocol.Frame) error {
 	}
 }
 
-// seat finds the place of a process.
-func (l *Listener) seat(p *peer, m *protocol.Hello) error {
+// bind finds the slot of a process, and binds the connection to it.
+func (l *Listener) bind(p *peer, m *protocol.Hello) error {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
 	if l.closed {

@@ -44,7 +44,7 @@ func newMemoryRig(t *testing.T, n int) *memoryRig {
 
 func (r *memoryRig) settle() {
 	r.Report(func(*protocol.Report) {})
-	r.Flush(func(d *Deed) {
+	r.Flush(func(d *Action) {
 		if d.Frame == nil {
 			d.Files.Release()
 			return

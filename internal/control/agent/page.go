@@ -174,7 +174,7 @@ func (a *Agent) followReply(q *follower, f *Files, fds int, b protocol.PageBody)
 	case err != nil:
 		a.refuse(q.p, q.id, err)
 	case fds == 0:
-		a.send(q.p, Deed{Frame: frame})
+		a.send(q.p, Action{Frame: frame})
 	default:
 		a.sendFiles(q.p, f, frame)
 	}

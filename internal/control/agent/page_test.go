@@ -23,7 +23,7 @@ type pageRig struct {
 	t       *testing.T
 	procs   []*Proc
 	members wire.Members
-	works   []Deed
+	works   []Action
 	bodies  map[uint32]protocol.PageBody // by request
 	fails   map[uint32]error
 	files   map[uint32][2]int
@@ -64,7 +64,7 @@ func (r *pageRig) settle() {
 			r.words = append(r.words, *w)
 		}
 	})
-	r.Flush(func(d *Deed) {
+	r.Flush(func(d *Action) {
 		if d.Work != nil {
 			r.works = append(r.works, *d)
 			return
@@ -77,7 +77,7 @@ func (r *pageRig) settle() {
 }
 
 // answered takes what a process that has asked for a page gets.
-func (r *pageRig) answered(d *Deed) {
+func (r *pageRig) answered(d *Action) {
 	f, n, err := protocol.ParseHead(d.Frame)
 	if err != nil {
 		r.t.Fatal(err)

@@ -19,16 +19,16 @@ type Proc struct {
 	state     protocol.ProcState // as far as this host and the head's orders say
 	over      bool               // the head has said so: whoever asks of its end is told
 	connected bool
-	welcomed  bool   // the head has: now it may hear of anything
-	welcome   []byte // that waits for memory that it tells of, nil: none does
-	after     []Deed // what comes after that
-	shares    bool   // it is told of the arena of gifts
-	pid       int    // of the child, 0 before Started
-	helloPID  int    // who said hello
-	exitSeen  bool   // Exited was called; else the child may run, whatever the state is
-	reaped    bool   // Reap was called
-	unborn    bool   // given up before there was a child
-	hears     bool   // it was given the bell of its group
+	welcomed  bool     // the head has: now it may hear of anything
+	welcome   []byte   // that waits for memory that it tells of, nil: none does
+	after     []Action // what comes after that
+	shares    bool     // it is told of the arena of gifts
+	pid       int      // of the child, 0 before Started
+	helloPID  int      // who said hello
+	exitSeen  bool     // Exited was called; else the child may run, whatever the state is
+	reaped    bool     // Reap was called
+	unborn    bool     // given up before there was a child
+	hears     bool     // it was given the bell of its group
 
 	// Who was given its pid and has not let go of it, and whose pids it was
 	// given itself: the same pairs from both sides.

@@ -4,8 +4,8 @@ package server
 
 import "sync"
 
-// callQueue runs functions one after the other on a goroutine of its own, so
-// that whoever adds one need not know what locks it takes.
+// callQueue runs functions one after the other on a goroutine of its own, so that a caller of add
+// need not know which locks they take.
 type callQueue struct {
 	mu      sync.Mutex
 	cond    sync.Cond

@@ -10,7 +10,7 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// Launch is newcomers to start.
+// Launch is a list of newcomers to start.
 type Launch struct {
 	Op    uint32 // the operation that they come by
 	Procs []protocol.StartProc
@@ -18,11 +18,11 @@ type Launch struct {
 	Group *head.Start
 }
 
-// DiscardGrace is how long newcomers of a change that does not happen have to end by
+// DiscardGrace is how long the newcomers of a change that does not happen may take to end by
 // themselves.
 const DiscardGrace = 2 * time.Second
 
-// launch starts the newcomers of an operation, or what was spawned.
+// launch starts the newcomers of an operation, or of a spawn.
 func (s *Server) launch(l *head.Launch) {
 	spares := s.useSpares(l)
 	err := s.reserveAll(l.Places)
@@ -56,7 +56,7 @@ func (s *Server) start(g *head.Start) {
 	s.step(func() { s.head.Started(g, err) })
 }
 
-// fate is what is called when processes meet theirs; nil: nothing.
+// fate returns the function of Config for what happens to processes; nil: there is none.
 func (s *Server) fate(f head.Fate) func([]wire.ProcID) {
 	switch f {
 	case head.Discarded:
@@ -75,7 +75,7 @@ func (s *Server) fate(f head.Fate) func([]wire.ProcID) {
 	return nil
 }
 
-// alarm wakes the head at its next deadline. Guarded by Server.mu.
+// alarm wakes the head at its next deadline. Server.mu guards it.
 type alarm struct {
 	timer *time.Timer // nil: none was needed so far
 	at    time.Duration
@@ -108,7 +108,7 @@ func (a *alarm) stop() {
 	}
 }
 
-// tick is the alarm.
+// tick lets the head act on its deadlines, when the alarm rings.
 func (s *Server) tick() {
 	s.step(func() {
 		if s.alarm.set = false; !s.closed {

@@ -15,14 +15,14 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// reserveWait is how long an agent may take for places: memory is slow.
+// reserveWait is how long an agent may take to reserve slots, whose memory takes time.
 const reserveWait = time.Minute
 
-// maxTools is how many tools of a host may ask at a time.
+// maxTools is how many tools of a host may have a request at a time.
 const maxTools = 64
 
-// downLinks are a head's connections, and what is asked over them. Guarded by
-// Server.mu.
+// downLinks is a head's connections with agents, and the questions that are open. Server.mu guards
+// it.
 type downLinks struct {
 	links []*link.Link // by host; nil: the agent is here, or lost
 	asked map[uint32]*question
@@ -30,7 +30,7 @@ type downLinks struct {
 	tools map[toolID]chan bool
 }
 
-// question is one that an agent has to answer.
+// question is a question that an agent has to answer.
 type question struct {
 	id   uint32
 	host uint32
@@ -40,7 +40,7 @@ type question struct {
 	err  error                                // why it never will be
 }
 
-// toolID is a tool by its host and the number that the agent there has given it.
+// toolID names a tool by its host and the number that the agent there has given it.
 type toolID struct{ host, id uint32 }
 
 // reach connects a head with its agents; nil is one in the same process.
@@ -87,7 +87,7 @@ func (s *Server) heard(host uint32, r *protocol.Report) error {
 	return nil
 }
 
-// hostLost: an agent is gone, and with it all that its host had of the job.
+// hostLost takes the end of an agent, and so of all that its host had of the job.
 func (s *Server) hostLost(host uint32, why error) {
 	s.step(func() {
 		s.down.links[host] = nil
@@ -169,7 +169,7 @@ func (s *Server) reserveOn(host uint32, n int) (reservation uint32, err error) {
 	case s.closed:
 		return 0, protocol.ErrClosed
 	case !q.over:
-		// Should they come late, they are not needed.
+		// If they come late they are not needed.
 		q.take = func(r *protocol.Report) bool {
 			if l := s.down.links[host]; l != nil && r.Count != 0 {
 				l.Send(&protocol.Command{Kind: protocol.CmdUnbind, ID: r.Count})
@@ -185,7 +185,7 @@ func (s *Server) reserveOn(host uint32, n int) (reservation uint32, err error) {
 	return reservation, nil
 }
 
-// callsOf is the question for the roll calls of a host.
+// callsOf is the question for the blocking calls and the use of all processes of a host.
 type callsOf struct {
 	*question
 	calls map[uint32][]callreg.Entry // by serial
@@ -210,7 +210,7 @@ func (s *Server) askCalls() (qs []*callsOf) {
 	return qs
 }
 
-// fill completes what a process of this host says; mu is held.
+// fill completes the report of a process of this host; mu is held.
 func (c *callsOf) fill(s *Server, r *protocol.StackReport) {
 	if !s.head.On(c.host, r.Proc.Serial) {
 		return
@@ -225,8 +225,7 @@ func (c *callsOf) fill(s *Server, r *protocol.StackReport) {
 	}
 }
 
-// toolAsks has a tool of another host answered; mu is held. It gets one piece at
-// a time.
+// toolAsks answers a tool of another host, one piece at a time; mu is held.
 func (s *Server) toolAsks(id toolID, f protocol.Frame) error {
 	l := s.down.links[id.host]
 	switch {

@@ -31,7 +31,7 @@ type ledger struct {
 }
 
 // answered keeps what a process gets in answer to the last request.
-func (l *ledger) answered(d *agent.Deed) {
+func (l *ledger) answered(d *agent.Action) {
 	l.t.Helper()
 	if d.Frame == nil {
 		return

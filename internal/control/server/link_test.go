@@ -22,13 +22,13 @@ type machines struct {
 	job    wire.JobID
 	head   *head.Head
 	agents []*agent.Agent
-	works  []agent.Deed // to be carried out
+	works  []agent.Action // to be carried out
 
-	launches []*head.Launch      // likewise
-	launched func(p place)       // what becomes of who was started; nil: it stays away
-	failing  error               // why what is spawned is then not started; nil: it is
-	fates    []string            // what the launcher was told of processes
-	got      func(d *agent.Deed) // sees the frames that processes get; may be nil
+	launches []*head.Launch        // likewise
+	launched func(p place)         // what becomes of who was started; nil: it stays away
+	failing  error                 // why what is spawned is then not started; nil: it is
+	fates    []string              // what the launcher was told of processes
+	got      func(d *agent.Action) // sees the frames that processes get; may be nil
 }
 
 func newMachines(cfg head.Config, hosts int, reap func(wire.ProcID)) *machines {
@@ -52,7 +52,7 @@ func (m *machines) settle() {
 		}
 		m.launches = nil
 		for _, a := range m.agents {
-			more = a.Flush(m.deed) || more
+			more = a.Flush(m.act) || more
 		}
 		for _, d := range m.works {
 			err := d.Work()
@@ -77,7 +77,7 @@ func (m *machines) effect(e *head.Effect) {
 	}
 }
 
-func (m *machines) deed(d *agent.Deed) {
+func (m *machines) act(d *agent.Action) {
 	if d.Work != nil {
 		m.works = append(m.works, *d)
 		return
@@ -183,7 +183,7 @@ type frames struct {
 	with map[uint32]*agent.Files // that came with the last frame
 }
 
-func (f *frames) take(d *agent.Deed) {
+func (f *frames) take(d *agent.Action) {
 	f.t.Helper()
 	if d.Frame == nil {
 		return

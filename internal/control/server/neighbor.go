@@ -19,7 +19,7 @@ import (
 // greetWait is how long another head may take to answer.
 const greetWait = 10 * time.Second
 
-// toNeighbor carries out what the head has for another one; mu is held.
+// toNeighbor sends what the head has for another head, or connects to that; mu is held.
 func (s *Server) toNeighbor(nb *head.Neighbor, m *protocol.JobMessage) {
 	switch l := s.abroad[nb]; {
 	case m == nil && !s.closed:
@@ -62,7 +62,7 @@ func (s *Server) call(nb *head.Neighbor, greet *protocol.Greet) {
 	})
 }
 
-// greetOver greets, and reads the answer.
+// greetOver sends a greeting, and reads the answer.
 func greetOver(conn net.Conn, greet, answer *protocol.Greet) error {
 	if _, err := conn.Write(protocol.ShortFrame(0, 0, greet)); err != nil {
 		return err
@@ -88,7 +88,7 @@ func greetOver(conn net.Conn, greet, answer *protocol.Greet) error {
 	return fmt.Errorf("answer to greeting is %v", f.Kind)
 }
 
-// greeted is the other end of call.
+// greeted answers the greeting of a head that has connected.
 func (s *Server) greeted(conn net.Conn, m *protocol.Greet) {
 	turn{s}.Lock()
 	defer turn{s}.Unlock()
@@ -101,7 +101,7 @@ func (s *Server) greeted(conn net.Conn, m *protocol.Greet) {
 	if err == nil {
 		answer = protocol.ShortFrame(0, 0, s.head.Greeting(nb))
 	}
-	// So little goes into the empty buffer of a socket without a wait.
+	// So few bytes fit into the empty buffer of a socket, so that this does not wait.
 	if _, werr := conn.Write(answer); err == nil && werr == nil {
 		s.join(nb, conn)
 		return
@@ -111,7 +111,7 @@ func (s *Server) greeted(conn net.Conn, m *protocol.Greet) {
 	conn.Close()
 }
 
-// join lets both heads speak; mu is held.
+// join makes a link of a connection whose ends have greeted; mu is held.
 func (s *Server) join(nb *head.Neighbor, conn net.Conn) {
 	l := link.New(conn)
 	s.abroad[nb] = l
@@ -131,7 +131,7 @@ func (s *Server) join(nb *head.Neighbor, conn net.Conn) {
 	l.Run()
 }
 
-// leaveNeighbors says what is left to be said, and ends the connections.
+// leaveNeighbors writes what is queued for other heads, and ends the links.
 func (s *Server) leaveNeighbors() {
 	s.mu.Lock()
 	var list []*link.Link

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package onehost is the control plane of a job: its head, and the agent of a host,
-// in one process (NewServer), or each in its own with a connection between them
-// (NewHead, NewAgent).
+// Package server is the control plane of a job: its head and the agent of a host in one process
+// (NewServer), or each in its own process with a link between them (NewHead, NewAgent). A Server adds
+// to these two state machines the lock, the goroutines, the sockets and the clock, and carries out
+// what they decide. It also answers the requests of gompictl (tool.go).
 package server
 
 import (
@@ -18,72 +19,68 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// JobConfig is what the head is told of its job.
+// JobConfig is the configuration of the head.
 type JobConfig = head.Config
 
-// HostConfig is what an agent calls. The functions may be nil; see Config for how
-// they are called.
+// HostConfig is the functions that an agent calls. They may be nil. Config says how they are
+// called.
 type HostConfig struct {
-	// Reap: nobody uses p's pid any more; the exited child may be waited
-	// for. Called once for every process whose Exited was called.
+	// Reap is called when no process uses the pid of p any more, so that the launcher may wait for
+	// the exited child. It is called once for every process whose Exited was called.
 	Reap func(p wire.ProcID)
-	// Lost: the connection of p has ended a while ago (LostWait; 0: a second),
-	// though p has not left in order, and Exited was not called. If its child
-	// runs on, the answer is Server.Lost. nil: p counts as dead without more
-	// ado.
+	// Lost is called when the connection of p has ended LostWait ago (0 is a second), although p
+	// has not finalized, and Exited was not called. If the child of p runs on, the answer is
+	// Server.Lost. nil: p counts as dead at once.
 	Lost     func(p wire.ProcID)
 	LostWait time.Duration
-	// Dropped: the server ended p's connection because p broke the protocol
-	// or did not read, or the head is lost; p should be killed.
+	// Dropped is called when the server has ended the connection of p, because p broke the protocol
+	// or did not read, or because the head is lost. p should be killed.
 	Dropped func(p wire.ProcID, why string)
 }
 
-// Config is what the launcher gives to its server. The functions are
-// called without any lock of the server held and may call its methods except
-// Close. All but Start, Launch, Now and MaxProcs are called one at a time and in order, by
-// one goroutine: they should not block. Any function may be nil.
+// Config is what the launcher gives to its server. The functions are called without a lock of the
+// server, and may call its methods except Close. One goroutine calls all but Start, Launch, Now and
+// MaxProcs, one at a time and in order: they should not block. Any function may be nil.
 type Config struct {
 	JobConfig // but Spawns, Launches and Signals, which Start, Launch and Signal say
 	HostConfig
-	// Start launches processes for a Spawn, on a goroutine of its own. On an
-	// error, which may be a *protocol.NotStarted, none of them counts as started and none
-	// may run on; those that had been started are reported with Exited all the same. nil:
-	// Spawn is refused.
+	// Start starts processes for a Spawn, on a goroutine of its own. On an error, which may be a
+	// *protocol.NotStarted, none of them counts as started and none may run on. The launcher calls
+	// Exited also for those that had been started. nil: a Spawn is refused.
 	Start func(procs []protocol.StartProc) error
-	// Launch starts the newcomers of a change, on a goroutine of its own, and
-	// returns when all are forked, or why not: then it is as with Start, and the
-	// change is rolled back. nil: a change that needs newcomers is refused.
+	// Launch starts the newcomers of a change, on a goroutine of its own, and returns when all are
+	// forked. An error is as with Start, and the change is rolled back. nil: a change that needs
+	// newcomers is refused.
 	Launch func(l *Launch) error
-	// Discard: the change of these newcomers does not happen, or the spawn that they are
-	// of has failed. They are told, and end
-	// by themselves; who still runs after DiscardGrace is to be killed. However they
-	// end is no failure of the job. It may come while Launch is at work, which then
-	// starts no more of them and returns an error. Exited follows for all that were
-	// forked.
+	// Discard is called when the change of these newcomers does not happen, or when their spawn has
+	// failed. They hear of it and end by themselves; the launcher kills those that still run after
+	// DiscardGrace. However they end, it is no failure of the job. Discard may come during Launch,
+	// which then starts no more of them and returns an error. The launcher calls Exited for all
+	// that were forked.
 	Discard func(procs []wire.ProcID)
-	// Signal: a process wants these to get a signal. nil: it is refused.
+	// Signal sends a signal to processes for another process. nil: that is refused.
 	Signal func(procs []wire.ProcID, signal int)
-	// Kept: the change of these newcomers is committed; they are members like any
+	// Kept is called when the change of these newcomers is committed. They are members like any
 	// others, and their ends count as those of others.
 	Kept func(procs []wire.ProcID)
-	// Leave: these processes leave by a change that is committed. Their ends are no
-	// failures, however they come about.
+	// Leave is called when these processes leave by a change that is committed. However they end,
+	// it is no failure.
 	Leave func(procs []wire.ProcID)
-	// Stay: these processes were to leave by a change that does not happen.
+	// Stay is called when the change by which these processes would have left does not happen.
 	Stay func(procs []wire.ProcID)
-	// Terminate: these leavers are late. They are to be ended, by SIGTERM and then by
-	// SIGKILL, and people are to be told.
+	// Terminate is called when these leaving processes are late. The launcher ends them, by SIGTERM
+	// and then by SIGKILL, and says so.
 	Terminate func(procs []wire.ProcID)
-	// Main: this is who is in gompi://main, in order, whenever that changes; also
-	// who has died since it was made. The list is the callee's to keep.
+	// Main is called when gompi://main changes, with its members in order, also those that have
+	// died. The callee owns the list.
 	Main func(procs []wire.ProcID)
-	// HostLost: the agent of a host, and so all that ran there, is gone.
+	// HostLost is called when the agent of a host is gone, and with it all that ran there.
 	HostLost func(host uint32, why string)
 }
 
-// Server is a head, an agent, or both. Its methods may be called from any
-// goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
-// Started, Joined, Heard, Exited, Lost and Stdin an agent's.
+// Server is a head, an agent, or both. Its methods may be called from any goroutine. AddJob,
+// Ending, Snapshot, State and Stacks need a head; Addr, Token, Started, Joined, Heard, Exited, Lost
+// and Stdin need an agent.
 type Server struct {
 	job  wire.JobID
 	host uint32 // the agent's
@@ -93,7 +90,7 @@ type Server struct {
 	calls callQueue
 	work  sync.WaitGroup // spawns, answers to what the other end asks, what takes the agent long
 
-	// mu guards what follows. It is held only for computation.
+	// mu guards the following. It is held only for computation.
 	mu     sync.Mutex
 	closed bool
 	head   *head.Head // nil: it is at the other end of up
@@ -104,12 +101,11 @@ type Server struct {
 	ln     *agent.Listener
 	up     upLink
 	alarm  alarm
-	// across, if not nil, makes what arrives of what one of head and agent
-	// tells the other.
+	// across, if it is not nil, passes each message between head and agent over the wire, in tests.
 	across func(protocol.Message) protocol.Message
 }
 
-// turn is a step as a lock: Unlock carries out what follows.
+// turn is a step as a lock. Unlock carries out the effects of the step.
 type turn struct{ *Server }
 
 func (t turn) Lock()   { t.mu.Lock() }
@@ -124,8 +120,8 @@ func NewServer(cfg Config) (*Server, error) {
 	return s, s.listen(agent.New(cfg.Job, 0, cfg.Reap))
 }
 
-// NewHead makes a head without an agent: each link, which is yet to be Run, leads
-// to the agent of one host. The caller closes the links, and then the Server.
+// NewHead makes a head without an agent. Each link leads to the agent of one host; the caller runs
+// it afterwards. The caller closes the links, and then the Server.
 func NewHead(cfg Config, hosts []*link.Link) (*Server, error) {
 	s, err := newHead(cfg, hosts)
 	if err == nil {
@@ -134,9 +130,8 @@ func NewHead(cfg Config, hosts []*link.Link) (*Server, error) {
 	return s, err
 }
 
-// NewAgent makes the agent of a host, which listens at Address(job). Its head is at
-// the other end of up, which is yet to be Run. The caller closes up, and then the
-// Server.
+// NewAgent makes the agent of a host, which listens at Address(job). Its head is at the other end
+// of up, which the caller runs afterwards. The caller closes up, and then the Server.
 func NewAgent(job wire.JobID, host uint32, cfg HostConfig, up *link.Link) (*Server, error) {
 	s := &Server{job: job, host: host, cfg: Config{HostConfig: cfg}, done: make(chan struct{})}
 	s.obey(up)
@@ -160,7 +155,7 @@ func newHead(cfg Config, hosts []*link.Link) (*Server, error) {
 // listen opens the agent's socket.
 func (s *Server) listen(a *agent.Agent) error {
 	s.agent = a
-	// Whoever connects at once waits for the end of this step.
+	// A process that connects at once waits for the end of this step.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lc := agent.ListenerConfig{Step: turn{s}, Tool: s.tool, Lost: s.cfg.Lost, LostWait: s.cfg.LostWait, Dropped: s.cfg.Dropped}
@@ -176,11 +171,11 @@ func (s *Server) listen(a *agent.Agent) error {
 	return err
 }
 
-// Addr is the value for GOMPI_CONTROL.
+// Addr returns the value of GOMPI_CONTROL.
 func (s *Server) Addr() string { return protocol.Address(s.job, s.host) }
 
-// Token is what p, which was reserved, shows when it is started: the value for
-// GOMPI_TOKEN. Only the agent's half of a launcher needs it.
+// Token returns the value of GOMPI_TOKEN for a process that was reserved. Only the agent's half of
+// a launcher needs it.
 func (s *Server) Token(p wire.ProcID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,11 +185,11 @@ func (s *Server) Token(p wire.ProcID) string {
 	return s.agent.Token(p)
 }
 
-// AddJob reserves one process for each command line, on the hosts that have room
-// (head.Place): a serial, a token, a segment with its bell. Together they are a new world, whose set it returns.
-// The caller starts them and reports each with Started and Exited, also those
-// that it fails to start. On an error, which is a *segment.NoMemoryError if
-// memory is short, nothing is reserved.
+// AddJob reserves one process for each command line, on the hosts that have room (head.Place): a
+// serial, a token, and a segment with its bell. Together they are a new world, whose set it
+// returns. The caller starts them and calls Started and Exited for each, also for those that it
+// fails to start. On an error nothing is reserved. The error is a *segment.NoMemoryError if memory
+// is short.
 func (s *Server) AddJob(argv [][]string) ([]protocol.StartProc, wire.Set, error) {
 	if len(argv) < 1 || len(argv) > protocol.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), protocol.MaxSpawn)
@@ -230,8 +225,8 @@ func (s *Server) AddJob(argv [][]string) ([]protocol.StartProc, wire.Set, error)
 	return procs, set, nil
 }
 
-// reserveAll takes the places that the head has chosen, on all hosts at once. On an
-// error they are given back.
+// reserveAll reserves the slots that the head has chosen, on all hosts at once. On an error it
+// gives them back.
 func (s *Server) reserveAll(places []head.Place) error {
 	errs := make([]error, len(places))
 	var wg sync.WaitGroup
@@ -260,7 +255,7 @@ func (s *Server) reserveFor(at *head.Place) (err error) {
 	return err
 }
 
-// reserve takes places on this host.
+// reserve reserves slots on this host.
 func (s *Server) reserve(n int) (reservation uint32, err error) {
 	places, err := agent.NewProcs(n) // without the lock: memory is slow
 	if err != nil {
@@ -275,9 +270,9 @@ func (s *Server) reserve(n int) (reservation uint32, err error) {
 	return s.agent.Reserve(places), nil
 }
 
-// Started reports the pid of the launcher's child for p. Until then nobody is
-// put in contact with p. If p turns out to be another process (a child of a
-// wrapper), its memory is not copied directly.
+// Started tells the pid of the launcher's child for p. Until then no process gets a Contact for p.
+// If p turns out to be another process, such as a child of a wrapper, its memory is not copied
+// directly.
 func (s *Server) Started(p wire.ProcID, pid int) {
 	s.step(func() { s.agent.Started(p, pid) })
 }
@@ -289,18 +284,17 @@ func (s *Server) Joined(p wire.ProcID) bool {
 	return s.agent.Joined(p)
 }
 
-// Heard reports whether all was heard that p, a process of this host whose child has
-// ended, has said: what it said last may be that it leaves. Else then is called, as
-// those of Config, when it was, but within seconds. Exited comes after that.
+// Heard reports whether all frames of p, a process of this host whose child has ended, are read:
+// the last one may be that it finalizes. If they are not, then is called within seconds, as the
+// functions of Config are. The caller calls Exited after that.
 func (s *Server) Heard(p wire.ProcID, then func()) (heard bool) {
 	s.step(func() { heard = s.ln.Heard(p, then) })
 	return heard
 }
 
-// Exited reports that p's child has ended (or could not be started). The
-// caller must not wait for the child before Reap. How is a short text for
-// people, clean means exit status 0. Everybody who needs p is told. A second
-// call for the same process does nothing.
+// Exited tells that p's child has ended, or could not be started. The caller must not wait for the
+// child before Reap. How is a short text for people; clean means exit status 0. All processes that
+// need p get an event. A second call for the same process does nothing.
 func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 	s.step(func() {
 		s.ln.Found(p)
@@ -308,56 +302,56 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 	})
 }
 
-// Ended is the exit status of p, before its Exited: who has started it may ask for that.
-// It is a head's.
+// Ended tells the exit status of p, before its Exited, for a process that has started p and asks
+// how it ends. It needs a head.
 func (s *Server) Ended(p wire.ProcID, status int) {
 	s.step(func() { s.head.Ended(p, status) })
 }
 
-// Lost says that the program that joined as p is gone without having left in
-// order, while the child runs on, in answer to Config.Lost. Everybody is
-// told that p has died. Its exit is to be reported as always.
+// Lost answers Config.Lost: the program that joined as p is gone without having finalized, while
+// the child runs on. All processes that need p hear that it has died. The caller calls Exited as
+// always.
 func (s *Server) Lost(p wire.ProcID, how string) {
 	s.step(func() { s.agent.Lost(p, how) })
 }
 
-// Stdin makes a descriptor, which the server owns from now on, the standard input of
-// p, a process of this host.
+// Stdin makes a descriptor the standard input of p, a process of this host. The server owns it from
+// now on.
 func (s *Server) Stdin(p wire.ProcID, fd int) {
 	s.step(func() { s.agent.Stdin(p, fd) })
 }
 
-// Ending tells every process that the job is ending and ends all that they
-// wait for. Nobody can join any more. Deaths are still announced.
+// Ending tells every process that the job is ending, and refuses all requests that wait. No process
+// can join any more. Events of ends still come.
 func (s *Server) Ending(why string) {
 	s.step(func() { s.head.End(why) })
 }
 
-// Snapshot lists the processes of the job by serial: those that live, and of
-// those that have ended the ones that a process set still names.
+// Snapshot lists the processes of the job by serial: those that live, and those that have ended and
+// are still in a process set.
 func (s *Server) Snapshot() []protocol.ProcInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head.Snapshot()
 }
 
-// Comes reports whether p is a newcomer of a change that may still be committed: Discard
-// is called later of one that is not to be.
+// Comes reports whether p is a newcomer of a change that may still be committed. If it is not,
+// Discard is called later.
 func (s *Server) Comes(p wire.ProcID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head.Comes(p)
 }
 
-// MayLeave reports whether p leaves by a change of which it may know more than the
-// head: if it has ended, Config.Leave or Stay says what that was, or has said it.
+// MayLeave reports whether p leaves by a change of which p may know more than the head. If p has
+// ended, Config.Leave or Stay was called or will be.
 func (s *Server) MayLeave(p wire.ProcID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head.MayLeave(p)
 }
 
-// Sizes is how much each table of the head holds, and of the agent if it is here.
+// Sizes returns the size of each table of the head, and of the agent if it is here.
 func (s *Server) Sizes() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -368,19 +362,19 @@ func (s *Server) Sizes() map[string]int {
 	return m
 }
 
-// State is how far a process is; Exited, too, of one that nothing is known of any
-// more.
+// State returns the state of a process. It is Exited also for a process that the head has
+// forgotten.
 func (s *Server) State(p wire.ProcID) protocol.ProcState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head.State(p)
 }
 
-// Done is closed by Close.
+// Done returns a channel that Close closes.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Close ends all connections, runs the callbacks that are due and frees
-// everything. Process exits are not waited for.
+// Close ends all connections, makes the calls that are due and frees everything. It does not wait
+// for processes to exit.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -406,15 +400,15 @@ func (s *Server) Close() error {
 	return err
 }
 
-// step lets head or agent learn something, and carries out what follows from it.
+// step changes head or agent, and carries out the effects.
 func (s *Server) step(f func()) {
 	turn{s}.Lock()
 	defer turn{s}.Unlock()
 	f()
 }
 
-// flush lets head and agent learn what the other has told, and carries out what
-// follows; mu is held. Nothing here blocks.
+// flush passes messages between head and agent, and carries out the effects, until there are none;
+// mu is held. It does not block.
 func (s *Server) flush() {
 	for more := true; more; {
 		more = false
@@ -425,7 +419,7 @@ func (s *Server) flush() {
 			more = s.head.Flush(s.effect) || more
 		}
 		if s.agent != nil {
-			more = s.agent.Flush(s.deed) || more
+			more = s.agent.Flush(s.act) || more
 		}
 	}
 	if s.head != nil && !s.closed {
@@ -475,14 +469,14 @@ func (s *Server) effect(e *head.Effect) {
 	}
 }
 
-// aside does what may take long on a goroutine of its own; mu is held.
+// aside runs what may take long on a goroutine of its own; mu is held.
 func (s *Server) aside(f func()) {
 	if !s.closed {
 		s.work.Go(f)
 	}
 }
 
-func (s *Server) deed(d *agent.Deed) {
+func (s *Server) act(d *agent.Action) {
 	switch {
 	case d.Call != nil:
 		s.calls.add(d.Call)

@@ -12,25 +12,25 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// spares are the processes that wait for a change to take them, in places that are
-// reserved and not bound. Guarded by Server.mu.
+// spares is the processes that wait for a change to take them, in slots that are reserved and not
+// bound. Server.mu guards it.
 type spares struct {
 	argv []string // of all
 	last uint32
 	list map[uint32]*spare // by number, which is the serial of its name
 }
 
-// spare is one of them.
+// spare is one spare process.
 type spare struct {
 	host, reservation uint32
 	pid               int // for people; 0: it does not run yet
 }
 
-// AddSpares takes places for processes that run argv, before a change needs them, on
-// hosts that have the fewest for their slots. The caller starts each with the Token of
-// a name whose serial is its Spare, the number of its place. Its own name is of no job
-// until it is taken: then Config.Launch has a StartProc with the serial of that name as
-// Spare, and does not start it but knows it by its new name from then on.
+// AddSpares reserves slots for processes that run argv before a change needs them, on the hosts
+// with the fewest spares for their slots. The caller starts each with the Token of the id whose
+// serial is its Spare, the number of its slot. The id of a spare belongs to no job until a change
+// takes the spare. Then Config.Launch has a StartProc with that serial as Spare: the launcher does
+// not start the process, but calls it by its new id from then on.
 func (s *Server) AddSpares(argv []string, n int) ([]protocol.StartProc, error) {
 	var list []protocol.StartProc
 	for range n {
@@ -71,7 +71,7 @@ func (s *Server) addSpare(argv []string) (protocol.StartProc, error) {
 	return protocol.StartProc{Proc: wire.ProcID{Serial: s.spares.last}, Argv: argv, Size: 1, Host: host, Spare: r}, nil
 }
 
-// SpareRuns: p, which AddSpares has named, may be taken.
+// SpareRuns tells that p, an id from AddSpares, runs and may be taken.
 func (s *Server) SpareRuns(p wire.ProcID, pid int, argv []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *Server) SpareRuns(p wire.ProcID, pid int, argv []string) {
 	}
 }
 
-// SpareGone: p has ended, or will not run. If it was taken meanwhile, that is the
-// place of the one which it has become, and stays.
+// SpareGone tells that p has ended, or will not run. If it was taken meanwhile its slot is that of
+// the process that it has become, and stays.
 func (s *Server) SpareGone(p wire.ProcID) {
 	s.step(func() {
 		if x := s.spares.list[p.Serial]; x != nil {
@@ -92,10 +92,10 @@ func (s *Server) SpareGone(p wire.ProcID) {
 	})
 }
 
-// sparePlace is that of a spare.
+// sparePlace returns the slot of a spare.
 type sparePlace struct{ host, reservation uint32 }
 
-// useSpares gives newcomers the places of spares, and returns whose these are.
+// useSpares gives newcomers the slots of spares, and returns the ids of these spares.
 func (s *Server) useSpares(l *head.Launch) map[sparePlace]uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Server) useSpares(l *head.Launch) map[sparePlace]uint32 {
 	return numbers
 }
 
-// Spares lists those that wait, by their names.
+// Spares lists the spares that wait, by id.
 func (s *Server) Spares() (list []protocol.ProcInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

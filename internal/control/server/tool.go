@@ -15,17 +15,17 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// Stacks asks every joined process to report, and the agents for the roll calls of
-// theirs, and waits for the answers until ctx is done. The list has every process
-// that a Snapshot has; those that have ended, and those that did not answer in
-// time, come without a report. A roll call needs no living process.
+// Stacks asks every joined process for its stacks, and the agents for blocking calls, and waits for
+// the answers until ctx is done. The list has every process of a Snapshot. Those that have ended,
+// and those that did not answer in time, have no stacks. Blocking calls come also of a process that
+// does not answer.
 func (s *Server) Stacks(ctx context.Context) []protocol.StackReport {
 	list, told := s.stacks(ctx)
 	told()
 	return list
 }
 
-// stacks is Stacks; what it returns counts against what may be kept until told is called.
+// stacks is Stacks. The list counts against the bound of what the head keeps until told is called.
 func (s *Server) stacks(ctx context.Context) (list []protocol.StackReport, told func()) {
 	var r *head.Round
 	var qs []*callsOf
@@ -41,8 +41,8 @@ func (s *Server) stacks(ctx context.Context) (list []protocol.StackReport, told 
 	return list, func() { s.step(func() { s.head.Told(r) }) }
 }
 
-// Used is Stacks without what the processes themselves say, and with their hosts and
-// sets: it disturbs no process. Of the calls of each it has the one that takes longest.
+// Used is Stacks without what the processes themselves say, so that it disturbs none of them, and
+// with their hosts and sets. It has the longest blocking call of each process.
 func (s *Server) Used(ctx context.Context) []protocol.StackReport {
 	var qs []*callsOf
 	s.step(func() { qs = s.askCalls() })
@@ -58,7 +58,7 @@ func (s *Server) Used(ctx context.Context) []protocol.StackReport {
 	return list
 }
 
-// seen completes the reports of processes by what the agents have seen of them.
+// seen completes the reports of processes by what the agents have seen.
 func (s *Server) seen(qs []*callsOf, reports func() []protocol.StackReport) []protocol.StackReport {
 	s.mu.Lock()
 	list := reports()
@@ -88,7 +88,7 @@ func (s *Server) seen(qs []*callsOf, reports func() []protocol.StackReport) []pr
 	return list
 }
 
-// await waits until there is an answer, or nobody waits for it any more.
+// await waits for an answer, until ctx is done or the server is closed.
 func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
 	select {
 	case <-answered:
@@ -198,7 +198,7 @@ func (s *Server) breakOp(m *protocol.Op, part func(protocol.Message) bool) error
 	return s.Break(m.Op, part)
 }
 
-// listOf asks the head.
+// listOf calls the head with mu held.
 func listOf[T any](s *Server, f func() []T) []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,17 +218,17 @@ func sendAll[T any, P interface {
 	}
 }
 
-// Ops are the latest operations that are over and those under way, with what these wait
-// for.
+// Ops returns the operations that are under way, with what they wait for, and the latest ones that
+// are over.
 func (s *Server) Ops() []protocol.OpReport {
 	s.lookAtOps()
 	return listOf(s, s.head.Ops)
 }
 
-// lookWait is how long agents may take to look at pages, or at processes.
+// lookWait is how long agents may take to report progress, or the use of processes.
 const lookWait = 500 * time.Millisecond
 
-// lookAtOps lets the head know how far the members are that changes wait for.
+// lookAtOps asks agents for the progress of members that changes wait for.
 func (s *Server) lookAtOps() {
 	var l *head.Looks
 	s.step(func() { l = s.head.BeginLooks() })
@@ -238,14 +238,12 @@ func (s *Server) lookAtOps() {
 	s.step(func() { s.head.EndLooks(l) })
 }
 
-// newsEvery is how often a tool that waits hears how far its operation is, though it
-// is in the same state.
+// newsEvery is how often a tool that waits hears of its operation in the same state.
 const newsEvery = time.Second
 
-// Resize asks for a change, and tells by part, as an OpReport, of each state that it
-// comes to, and now and then in between. It returns when the change is over, part says
-// that nobody listens, or the server is closed: protocol.ErrClosed. The error: there is no
-// such set.
+// Resize asks for a change, and passes an OpReport of each state that it reaches to part, and some
+// in between. It returns when the change is over, when part is false because nobody listens, or
+// when the server is closed (protocol.ErrClosed). Any other error says that there is no such set.
 func (s *Server) Resize(m *protocol.Resize, part func(protocol.Message) bool) error {
 	var t *head.Ticket
 	var err error
@@ -256,9 +254,8 @@ func (s *Server) Resize(m *protocol.Resize, part func(protocol.Message) bool) er
 	return s.until(t, m.Detach, part)
 }
 
-// Break withdraws an operation that is not decided, also one that members were handed, and
-// tells by part, as an OpReport, when it is, with what came of it. The error: nothing is known
-// of the operation.
+// Break withdraws an operation that is not decided, also one that was delivered to members, and
+// passes an OpReport of how it ended to part. The error says that there is no such operation.
 func (s *Server) Break(number uint32, part func(protocol.Message) bool) error {
 	var t *head.Ticket
 	var err error
@@ -275,43 +272,42 @@ func (s *Server) Break(number uint32, part func(protocol.Message) bool) error {
 	})
 }
 
-// Lease says how many slots the job may take from now on, as who decides wants it: no
-// fewer than it has taken, and returns how they are used then. Only for a Config with a
-// Lease.
+// Lease sets how many slots the job may use from now on. They do not become fewer than it uses.
+// Lease returns how they are used then. It is only for a Config with a Lease.
 func (s *Server) Lease(slots int) (u head.Use) {
 	s.step(func() { u = s.head.Lease(slots) })
 	return u
 }
 
-// Slots says how many processes the job may ever have from now on; 0: any number.
+// Slots sets how many processes the job may have from now on; 0: any number.
 func (s *Server) Slots(most int) {
 	s.step(func() { s.head.Slots(most) })
 }
 
-// HostSlots says how many processes each of several hosts is there for from now on, as a
-// list of hosts has it; 0: it has none. Those that start later go by that, and the next
-// Resize or LeaseMain removes who is on a host that has more.
+// HostSlots sets the slots of each of several hosts from now on; 0: the host has none. Processes
+// that start later use them, and the next Resize or LeaseMain removes processes from a host that
+// has more.
 func (s *Server) HostSlots(slots []int) {
 	s.step(func() { s.head.HostSlots(slots) })
 }
 
-// Crowded reports whether members of the main set are on hosts that have more processes
-// than HostSlots has said.
+// Crowded reports whether members of the main set are on hosts that have more processes than slots
+// (HostSlots).
 func (s *Server) Crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.head.Crowd()) > 0
 }
 
-// LeaseMain is Lease, and a Resize of the main set by which it takes them, or gives back
-// those beyond. What it returns and tells is as with Resize.
+// LeaseMain is Lease and a Resize of the main set to use the slots, or to give back those beyond.
+// Its results are those of Resize.
 func (s *Server) LeaseMain(slots int, part func(protocol.Message) bool) error {
 	var t *head.Ticket
 	s.step(func() { t = s.head.LeaseMain(slots) })
 	return s.until(t, false, part)
 }
 
-// until tells of an operation until it is over.
+// until passes reports of an operation to part until it is over.
 func (s *Server) until(t *head.Ticket, detach bool, part func(protocol.Message) bool) error {
 	defer s.step(func() { s.head.GiveBack(t) })
 	tick := time.NewTicker(newsEvery)

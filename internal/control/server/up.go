@@ -9,8 +9,7 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// upLink is an agent's connection with its head. Guarded by Server.mu but for
-// link.
+// upLink is an agent's connection with its head. Server.mu guards all but link.
 type upLink struct {
 	link  *link.Link             // nil: the head is here
 	tools map[uint32]chan []byte // pieces of answers, by number of the tool's question
@@ -29,7 +28,7 @@ func (s *Server) obey(l *link.Link) {
 	l.OnEnd(func(error) { s.headLost() })
 }
 
-// ordered does what the head orders, or begins to answer.
+// ordered carries out a command of the head, or begins to answer it.
 func (s *Server) ordered(o *protocol.Command) {
 	turn{s}.Lock()
 	defer turn{s}.Unlock()
@@ -56,7 +55,7 @@ func (s *Server) ordered(o *protocol.Command) {
 	}
 }
 
-// tellCalls tells the roll calls of this host and what its processes have used, and that
+// tellCalls reports the blocking calls and the use of all processes of this host, and then that
 // these were all.
 func (s *Server) tellCalls(id uint32) {
 	s.mu.Lock()
@@ -71,7 +70,7 @@ func (s *Server) tellCalls(id uint32) {
 	s.up.link.Send(&protocol.Report{Kind: protocol.ReportCalls, ID: id})
 }
 
-// askHead passes on what a tool asks, and the answer.
+// askHead passes on the request of a tool, and the answer.
 func (s *Server) askHead(f protocol.Frame, tell func(frame []byte) bool) error {
 	if _, err := toolRequest(&f); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (s *Server) askHead(f protocol.Frame, tell func(frame []byte) bool) error {
 	}
 }
 
-// headLost: nobody says what becomes of the processes; none of them can go on.
+// headLost ends all connections: without a head no process can go on.
 func (s *Server) headLost() {
 	s.step(func() {
 		const why = "the connection with gompirun is lost"
