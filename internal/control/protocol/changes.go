@@ -476,7 +476,7 @@ type PageBody struct {
 func (*PageBody) kind() Kind { return KindReply }
 
 func (m *PageBody) put(e *enc) {
-	e.extent(m.X)
+	e.arenaRange(m.X)
 	e.u32(uint32(m.Members))
 	e.u32(uint32(m.Place))
 	e.preallocated(&m.Area)
@@ -484,7 +484,7 @@ func (m *PageBody) put(e *enc) {
 }
 
 func (m *PageBody) get(d *dec) {
-	m.X = d.extent()
+	m.X = d.arenaRange()
 	m.Members = int(d.u32())
 	m.Place = int(d.u32())
 	m.Area = d.preallocated()

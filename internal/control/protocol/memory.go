@@ -24,22 +24,22 @@ type Preallocated struct {
 func (e *enc) preallocated(p *Preallocated) {
 	e.u32(p.Set)
 	e.u32(uint32(p.Ranks))
-	e.extent(p.X)
+	e.arenaRange(p.X)
 }
 
 func (d *dec) preallocated() Preallocated {
-	return Preallocated{Set: d.u32(), Ranks: int(d.u32()), X: d.extent()}
+	return Preallocated{Set: d.u32(), Ranks: int(d.u32()), X: d.arenaRange()}
 }
 
-// extent appends a range of an arena, without the arena's file.
-func (e *enc) extent(x wire.ArenaRange) {
+// arenaRange appends a range of an arena, without the arena's file.
+func (e *enc) arenaRange(x wire.ArenaRange) {
 	e.u32(x.Arena)
 	e.i64(x.Total)
 	e.i64(x.Off)
 	e.i64(x.Bytes)
 }
 
-func (d *dec) extent() wire.ArenaRange {
+func (d *dec) arenaRange() wire.ArenaRange {
 	return wire.ArenaRange{Arena: d.u32(), Total: d.i64(), Off: d.i64(), Bytes: d.i64(), File: -1}
 }
 
@@ -80,10 +80,10 @@ func CommonKey(body []byte) []byte { return body[8:] }
 type CommonBody struct{ X wire.ArenaRange }
 
 func (*CommonBody) kind() Kind   { return KindReply }
-func (m *CommonBody) put(e *enc) { e.extent(m.X) }
-func (m *CommonBody) get(d *dec) { m.X = d.extent() }
+func (m *CommonBody) put(e *enc) { e.arenaRange(m.X) }
+func (m *CommonBody) get(d *dec) { m.X = d.arenaRange() }
 
-// LeaveCommon tells that its sender does not touch an extent any more.
+// LeaveCommon tells that its sender does not touch a range any more.
 type LeaveCommon struct {
 	Arena uint32
 	Off   int64
