@@ -123,6 +123,22 @@ func checkLanguage(f *file) []string {
 	return bad
 }
 
+// fileWordsOut are adverbs and participles that were names of files: a file is named
+// by its noun.
+var fileWordsOut = []string{"again", "asked", "asking", "behind", "beside", "between", "called", "changed", "closing", "decided", "early", "following", "freed", "fresh", "given", "handed", "happen", "late", "past", "pending", "told", "waiting", "written"}
+
+// checkFileNames wants files named by nouns.
+func checkFileNames(f *file) []string {
+	if f.isTest() || slices.Contains(unvoiced, f.dir()) {
+		return nil
+	}
+	name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(f.path), ".go"), "_")
+	if slices.Contains(fileWordsOut, name) {
+		return []string{f.problem(1, "the file's name is no noun: name what it holds")}
+	}
+	return nil
+}
+
 // checkPackageDocs wants package comments that say more than the name.
 func checkPackageDocs(t *tree) []string {
 	var bad []string

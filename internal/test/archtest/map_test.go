@@ -12,6 +12,50 @@ import (
 	"testing"
 )
 
+// guides are the pages that lead a reader through the code.
+var guides = []string{"docs/architecture.md", "docs/words.md", "CONTRIBUTING.md"}
+
+// TestGuides: files and folders that the guides name exist, and architecture.md
+// names each subsystem.
+func TestGuides(t *testing.T) {
+	tree, err := load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, f := range tree.files {
+		paths = append(paths, "/"+f.path)
+	}
+	goFile := regexp.MustCompile(`[\w./]*\w\.go\b`)
+	for _, g := range guides {
+		text, err := os.ReadFile(filepath.Join(root(t), g))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range goFile.FindAllString(string(text), -1) {
+			if strings.Contains(name, "NAME") || strings.HasPrefix(name, "_") {
+				continue // a file that the reader is to write
+			}
+			if !slices.ContainsFunc(paths, func(p string) bool { return strings.HasSuffix(p, "/"+name) }) {
+				t.Errorf("%s names %s, and there is no such file", g, name)
+			}
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root(t), filepath.Dir(g), m[1])); err != nil {
+				t.Errorf("%s: %v", g, err)
+			}
+		}
+		if g != "docs/architecture.md" {
+			continue
+		}
+		for _, sub := range subsystems {
+			if !strings.Contains(string(text), "`internal/"+sub+"`") {
+				t.Errorf("%s does not name internal/%s", g, sub)
+			}
+		}
+	}
+}
+
 // TestMap: docs/design/README.md has a line for each package, and for nothing
 // that is not there; each design page is named in one.
 func TestMap(t *testing.T) {

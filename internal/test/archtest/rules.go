@@ -32,6 +32,7 @@ var rules = []rule{
 	{"docname", eachGo(checkDocNames)},
 	{"language", eachGo(checkLanguage)},
 	{"packagedoc", checkPackageDocs},
+	{"filename", eachGo(checkFileNames)},
 }
 
 func each(check func(*file) []string) func(*tree) []string {

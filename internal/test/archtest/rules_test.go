@@ -97,6 +97,11 @@ func TestRules(t *testing.T) {
 		{"language", "mpi/a.go", "package mpi\n// It ends. Who waits gets an error.\nvar n int", "begin with a noun"},
 		{"language", "mpi/a.go", "package mpi\n// Ranks that wait get an error. Who am I?\nvar n int", ""},
 
+		{"filename", "mpi/again.go", "package mpi", "is no noun"},
+		{"filename", "mpi/late_linux.go", "package mpi", "is no noun"},
+		{"filename", "mpi/late_test.go", "package mpi", ""},
+		{"filename", "mpi/latency.go", "package mpi", ""},
+
 		{"packagedoc", "mpi/a.go", "// Package mpi is\n// more than\n// a name.\npackage mpi", ""},
 		{"packagedoc", "mpi/a.go", "// Package mpi is.\npackage mpi", "has 1 lines, at least 3"},
 		{"packagedoc", "mpi/a.go", "// Package other is\n// more than\n// a name.\npackage mpi", "does not begin with"},
