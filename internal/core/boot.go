@@ -17,8 +17,8 @@ import (
 	"gompi/transport"
 )
 
-// Control is the control plane of one process: client.Client, or a stand-in
-// for a process that is alone.
+// Control is the control plane of one process: a client.Client, or that of a singleton,
+// a process without a launcher.
 type Control interface {
 	engine.Control
 	Announce(addrs []string) error
@@ -57,7 +57,7 @@ type Boot struct {
 	// ended; nil: only the process's context ends.
 	Lost func(why error)
 
-	abroad *abroad // nil: the process is alone
+	otherJobs *otherJobs // nil: the process is a singleton
 }
 
 // Setting reads a knob: the head's value.
@@ -85,8 +85,8 @@ func (b *Boot) Table() (*selection.Table, error) {
 	return t, nil
 }
 
-// fromWhole returns how an OS process waits that is one of local on its host.
-func (b *Boot) fromWhole(local int) wait.Policy {
+// waitPolicy returns how an OS process waits that is one of local on its host.
+func (b *Boot) waitPolicy(local int) wait.Policy {
 	p := wait.ForOS(local, b.Welcome.UsableCPUs)
 	if n, err := b.Number(settings.Spin); err == nil && n > 0 {
 		p.Spin = int(n)
@@ -103,5 +103,5 @@ func (b *Boot) Joined(ev protocol.Event) (wait.Policy, bool) {
 	if !b.Policy.OS {
 		return wait.Policy{}, false
 	}
-	return b.fromWhole(ev.LocalProcs), true
+	return b.waitPolicy(ev.LocalProcs), true
 }

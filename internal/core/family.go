@@ -118,7 +118,7 @@ func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
 	switch {
 	case ctx.Err() != nil:
 		f.Class, f.Err = fault.Cancelled, context.Cause(ctx)
-	case errors.Is(err, protocol.ErrRefused), errors.Is(err, protocol.ErrUndecided), errors.Is(err, protocol.ErrNotFound), errors.Is(err, errAlone):
+	case errors.Is(err, protocol.ErrRefused), errors.Is(err, protocol.ErrUndecided), errors.Is(err, protocol.ErrNotFound), errors.Is(err, errSingleton):
 		f.Class = class
 	case errors.As(err, &gone):
 		f.Class = fault.ProcFailed

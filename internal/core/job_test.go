@@ -15,7 +15,7 @@ import (
 )
 
 // near is the control plane of processes of one job, all of which live.
-type near struct{ *alone }
+type near struct{ *singleton }
 
 func (near) Contact(p wire.ProcID) (wire.Contact, error) {
 	return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
@@ -35,7 +35,7 @@ func worldOn(t *testing.T, n int, hosts wire.Hosts) []*Comm {
 	world := make([]*Comm, n)
 	for i := range world {
 		w := &protocol.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all, Hosts: hosts}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
-		b, err := Open(near{newAlone(w.World)}, w, Place{Transports: "inproc", Hub: hub})
+		b, err := Open(near{newSingleton(w.World)}, w, Place{Transports: "inproc", Hub: hub})
 		if err != nil {
 			t.Fatal(err)
 		}

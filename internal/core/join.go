@@ -27,7 +27,7 @@ func Join() (Boot, error) {
 
 // GiveUp tells the launcher that the process could not begin.
 func (b *Boot) GiveUp(why error) {
-	if _, ok := b.Control.(*alone); !ok {
+	if _, ok := b.Control.(*singleton); !ok {
 		b.Control.Abort(1, why.Error())
 	}
 }
@@ -41,7 +41,7 @@ func joinNobody() Boot {
 		Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: runtime.GOMAXPROCS(0), Settings: envSettings(),
 	}
 	// It has no descriptor to wait for.
-	return Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)}
+	return Boot{Control: newSingleton(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)}
 }
 
 // envSettings reads the knobs of a process without a head. Tables and a model
@@ -60,7 +60,7 @@ func envSettings() map[string]string {
 func warnAlone() {
 	for _, v := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"} {
 		if os.Getenv(v) != "" {
-			fmt.Fprintf(os.Stderr, "gompi: %s is set, but only gompirun starts gompi ranks: this process runs alone, as rank 0 of 1\n", v)
+			fmt.Fprintf(os.Stderr, "gompi: %s is set, but only gompirun starts gompi ranks: this process runs singleton, as rank 0 of 1\n", v)
 			return
 		}
 	}

@@ -33,7 +33,7 @@ type Place struct {
 func Open(ctl Control, w *protocol.Welcome, at Place) (Boot, error) {
 	b := Boot{Control: ctl, Welcome: w, Policy: wait.ForGoroutine()}
 	if at.Hub == nil {
-		b.Policy = b.fromWhole(w.LocalProcs)
+		b.Policy = b.waitPolicy(w.LocalProcs)
 	}
 	var err error
 	if at.Transports == "inproc" {

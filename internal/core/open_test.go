@@ -18,7 +18,7 @@ func opened(t *testing.T, list string, wrap func(transport.Transport, wire.ProcI
 	t.Helper()
 	self := wire.ProcID{Job: 1, Serial: 1}
 	w := &protocol.Welcome{Self: self, World: wire.Set{Members: wire.MembersOf(self)}, Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: 1}
-	return Open(newAlone(w.World), w, Place{Transports: list, Hub: inproc.NewHub(), Book: make([]byte, segment.CallRegistryBytes), Wrap: wrap})
+	return Open(newSingleton(w.World), w, Place{Transports: list, Hub: inproc.NewHub(), Book: make([]byte, segment.CallRegistryBytes), Wrap: wrap})
 }
 
 func TestOpenGoroutine(t *testing.T) {

@@ -27,33 +27,32 @@ import (
 	"gompi/transport/tuning"
 )
 
-// Process is one rank's library below its handles: an engine, its contexts, and
-// the control plane that tells it of others. The fields are immutable after
-// Start.
+// Process is the library of one rank, below its handles: an engine, its contexts, and
+// the control plane, which reports on others. The exported fields are immutable after Start.
 type Process struct {
 	Engine  *engine.Engine
 	Control Control
 	Self    wire.ProcID
-	Table   *selection.Table // with which communicators begin
+	Table   *selection.Table // selects the algorithms of new communicators
 	Check   *Checker         // nil without GOMPI_CHECK
 	sayLeft func(line string)
-	calls   *CallTable      // of ranks in one process, without GOMPI_CHECK
+	calls   *CallTable      // compares calls of ranks in one process, without GOMPI_CHECK
 	Ctx     context.Context // ends when the job does
-	World   wire.Set        // of those that were started together
-	// Parent is the set of those that have spawned the world; Number 0: none. Family:
-	// both have a communicator, with the ids of Parent.
+	World   wire.Set        // the processes that were started together
+	// Parent is the set of processes that spawned the world; its Number is 0 if there is
+	// none. Family is true if both sets have an intercommunicator, with the ids of Parent.
 	Parent wire.Set
 	Family bool
-	// Late: who has started this process may connect with it later.
+	// Late is true if the process that started this one may connect with it later.
 	Late      bool
-	Transport string // that ranks of a host use between them; "": the process has none
-	// Change is the change that the process was started for; nil: none.
+	Transport string // the transport between ranks of a host; "" if the process has none
+	// Change is the change that the process was started for; nil if there is none.
 	Change *protocol.ChangeBody
 
-	usable  int                      // processors that the job may use on this host
-	given   []protocol.Preallocated  // memory of sets, by the agent
-	setting func(name string) string // see Setting
-	abroad  *abroad                  // nil: the process is alone
+	usable    int                      // processors that the job may use on this host
+	given     []protocol.Preallocated  // memory of sets, by the agent
+	setting   func(name string) string // see Setting
+	otherJobs *otherJobs               // nil: the process is a singleton
 
 	lender    atomic.Pointer[Comm] // see Lend; nil: none
 	serial    atomic.Uint32        // of contexts made here; 0 is SELF
@@ -118,7 +117,7 @@ func (p *Process) Start(b *Boot) error {
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Intercomm, b.Welcome.MayAttach
-	p.given, p.setting, p.usable, p.abroad = b.Welcome.Preallocated, b.Setting, b.Welcome.UsableCPUs, b.abroad
+	p.given, p.setting, p.usable, p.otherJobs = b.Welcome.Preallocated, b.Setting, b.Welcome.UsableCPUs, b.otherJobs
 	if len(b.Transports) > 0 { // the preferred one first
 		p.Transport = b.Transports[0].Caps().Name
 	}
@@ -130,13 +129,13 @@ func (p *Process) Start(b *Boot) error {
 	return nil
 }
 
-// Setting is a knob by the name of its variable: the head's value, "" for one that is not
-// set.
+// Setting returns the head's value of a setting by the name of its variable, "" if it is
+// not set.
 func (p *Process) Setting(name string) string { return p.setting(name) }
 
-// Crowded reports whether the processes of the job on this host, of which there are at
-// least so many, and more threads that compute take turns on processors, as far as that is
-// known.
+// Crowded reports whether the host would be oversubscribed: whether the job's processes
+// here, at least least of them, and more computing threads exceed the usable processors. It
+// returns false if their number is not known.
 func (p *Process) Crowded(least, more int) bool {
 	return p.usable > 0 && max(int(p.neighbors.Load()), least)+more > p.usable
 }
@@ -144,11 +143,11 @@ func (p *Process) Crowded(least, more int) bool {
 // Neighbors is how many processes of the job are on this host, this one among them.
 func (p *Process) Neighbors() int { return int(p.neighbors.Load()) }
 
-// Roams reports whether threads of this process may leave, for a moment, the processors to
-// which it is bound: where its launcher has chosen those, and not the user.
+// Roams reports whether threads of this process may leave for a moment the processors to
+// which it is bound: they may if the launcher chose these, and not the user.
 func (p *Process) Roams() bool { return p.os && p.Setting("GOMPI_BIND") == "" }
 
-// Usable is how many processors the job may use on this host, 0 if that is not known.
+// Usable returns how many processors the job may use on this host, 0 if that is not known.
 func (p *Process) Usable() int { return p.usable }
 
 // Stop ends a process that has not listened.
@@ -157,9 +156,9 @@ func (p *Process) Stop(why error) {
 	p.Engine.Close(p.Ctx)
 }
 
-// Listen passes to the engine what the control plane tells, from now on. Before it
-// a process of the operating system has the processors that it was started on: one,
-// mostly, on which its goroutines wake no thread.
+// Listen passes the events of the control plane to the engine from now on. Before it, a
+// process of the operating system has the processors that it was started on: mostly one,
+// where its goroutines wake no other thread.
 func (p *Process) Listen(b Boot) {
 	p.events.Go(func() { p.listen(b) })
 	if p.os {
@@ -213,7 +212,7 @@ func (p *Process) listen(b Boot) {
 	}
 }
 
-// Calls are those in which the process waits, and who keeps it waiting.
+// Calls returns the calls in which the process waits, and for which ranks.
 func (p *Process) Calls() []callreg.Entry { return engine.Calls(p.Engine) }
 
 func (p *Process) lost(b Boot, why error) {
@@ -223,13 +222,13 @@ func (p *Process) lost(b Boot, why error) {
 	}
 }
 
-// roomForUnexpected is how many bytes of messages that nobody has asked for
-// this process may take on: its share of a quarter of what is free.
+// roomForUnexpected returns how many bytes of messages without a receive this process may
+// hold: its share of a quarter of the free memory.
 func (p *Process) roomForUnexpected() int64 {
 	return segment.FreeMemory() / 4 / int64(max(p.neighbors.Load(), 1))
 }
 
-// WorldRank is the rank in mpi://WORLD, for people, made or not.
+// WorldRank returns the rank in mpi://WORLD, for messages; the communicator need not exist.
 func (p *Process) WorldRank() int { return p.World.Members.Index(p.Self) }
 
 // End claims the end of the process, which comes once.
@@ -238,9 +237,9 @@ func (p *Process) End() (first bool) { return !p.done.Swap(true) }
 // Ended reports whether End was called.
 func (p *Process) Ended() bool { return p.done.Load() }
 
-// Rest ends what the process has begun, so that the program may end at any moment,
-// and tells the head so. Communicators of several processes are freed. Others use the
-// process no more until Wake. left is the number of requests that were never completed.
+// Rest ends all that the process has begun, so that the program may end at any moment, and
+// tells the head. It frees communicators of several processes; others do not use the
+// process until Wake. left is the number of requests that were never completed.
 func (p *Process) Rest() (left int, err error) {
 	p.tell()
 	p.tellLeft()
@@ -254,8 +253,8 @@ func (p *Process) Rest() (left int, err error) {
 // Wake ends a Rest.
 func (p *Process) Wake() error { return p.say(protocol.KindBusy) }
 
-// tell says, of a process that was started with gompirun -v, how its messages have gone to
-// others of its world.
+// tell prints, under gompirun -v, by which protocols messages went to each other rank of the
+// world.
 func (p *Process) tell() {
 	if p.Setting("GOMPI_VERBOSE") != "1" {
 		return
@@ -270,7 +269,7 @@ func (p *Process) tell() {
 // SetWays chooses which way messages go between processes of a host. The tuner uses it.
 func (p *Process) SetWays(w tuning.Table) { engine.SetWays(p.Engine, w) }
 
-// Quit is Finalize of a program that ends at once: the kernel does the rest. Nobody may
+// Quit is Finalize for a program that ends at once: the kernel frees the rest. Nothing may
 // use the process afterwards.
 func (p *Process) Quit() (left int, err error) {
 	p.tell()
@@ -342,14 +341,14 @@ func (p *Process) Returned() {
 	}
 }
 
-// Kill ends the process without a word to anybody: pending and later calls fail
-// with fault.Finalized. A real process is killed by a signal. cut, if not nil,
-// ends its connections when it cannot say a word any more.
+// Kill ends the process without a message to anybody, for tests: pending and later calls
+// fail with fault.Finalized. cut, if not nil, is called when the process can send nothing
+// more, and closes its connections.
 func (p *Process) Kill(cut func()) {
 	if !p.End() {
 		return
 	}
-	p.Control.Close() // whoever is dead does not answer when others miss it
+	p.Control.Close() // a dead process does not answer questions about itself
 	if cut != nil {
 		cut()
 	}
@@ -358,12 +357,12 @@ func (p *Process) Kill(cut func()) {
 	p.events.Wait()
 }
 
-// Leaving notes in the roll call that the process is on its way out; the result
-// takes the note back.
+// Leaving enters into the registry of blocking calls that the process leaves; the result
+// removes the entry.
 func (p *Process) Leaving(how string) (stay func()) { return p.Noted(fault.Call(how)) }
 
-// Noted notes a call that waits for the head in the roll call, until the result is
-// called.
+// Noted enters a call that waits for the head into the registry of blocking calls, until
+// the result is called.
 func (p *Process) Noted(op fault.Call) (done func()) {
 	if p.book == nil {
 		return func() {}
@@ -373,7 +372,7 @@ func (p *Process) Noted(op fault.Call) (done func()) {
 }
 
 // Abort ends the whole job with the low eight bits of code as exit status; 0 becomes 1. The
-// launcher says the code as it is. It does not return.
+// launcher prints the whole code. Abort does not return.
 func (p *Process) Abort(code int, msg string) {
 	if p.os {
 		if p.Control.Abort(code, msg) == nil {
@@ -395,16 +394,15 @@ func abortStatus(code int) int {
 	return 1
 }
 
-// Hear makes each write to fd wake the process if it sleeps, so that its waits look
-// again, until Unhear, which comes before fd is closed: of an eventfd that nobody
-// reads.
+// Hear makes each write to fd wake the process if it sleeps, so that its waits look again.
+// fd is an eventfd that nobody reads; Unhear must come before it is closed.
 func (p *Process) Hear(fd int) error { return p.sleeps.AddBell(fd) }
 
 // Unhear ends Hear. It does nothing when the process has ended.
 func (p *Process) Unhear(fd int) { p.sleeps.DropBell(fd) }
 
-// Keep is what make makes when it is first called in this process with a key of
-// a package's own type.
+// Keep returns the value that make made at the first Keep with this key in this process.
+// The key is of a type of the caller's package.
 func (p *Process) Keep(key any, make func() any) any {
 	if v, ok := p.kept.Load(key); ok {
 		return v

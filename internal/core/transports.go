@@ -20,8 +20,8 @@ const defaultTransports = "shm,tcp"
 // openTransports opens those of a place and announces this process.
 func (b *Boot) openTransports(at Place) error {
 	w := b.Welcome
-	b.abroad = new(abroad)
-	env := transport.Env{Self: w.Self, Secret: w.Secret, ForeignSecret: b.abroad.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
+	b.otherJobs = new(otherJobs)
+	env := transport.Env{Self: w.Self, Secret: w.Secret, ForeignSecret: b.otherJobs.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
 	if w.Arena.Total != 0 {
 		defer protocol.CloseFiles(w.Arena.File)
 	}
@@ -44,7 +44,7 @@ func (b *Boot) openTransports(at Place) error {
 		b.Transports = append(b.Transports, t)
 		addrs = append(addrs, reached...)
 	}
-	b.abroad.mayOpen(b, &at, env, addrs)
+	b.otherJobs.mayOpen(b, &at, env, addrs)
 	// Peers wait for this before they make contact, also if there is no
 	// address.
 	return b.Control.Announce(addrs)

@@ -2,8 +2,8 @@
 
 package core
 
-// Ending is an error which says that the process that gets it is to end, and not
-// as a failure. Errors of package sessions wrap it; mpi.Main looks for it.
+// Ending is an error by which a process learns that it must end, though nothing has
+// failed. Errors of package sessions wrap it; mpi.Main looks for it.
 type Ending uint8
 
 const (

@@ -14,7 +14,7 @@ import (
 // does: then its name is free, its values are gone, and nothing is left of it.
 func TestAloneSetsEnd(t *testing.T) {
 	world := wire.Set{Number: 3, Members: wire.MembersOf(wire.ProcID{Job: 5})}
-	a := newAlone(world)
+	a := newSingleton(world)
 	ask := func(m, body protocol.Message) error { return a.Ask(t.Context(), m, body) }
 	m := protocol.Algebra{Do: protocol.Union, In: []uint32{world.Number}, Names: []string{"me"}}
 	for range 1000 {

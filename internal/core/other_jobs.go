@@ -19,30 +19,29 @@ import (
 	"gompi/transport"
 )
 
-// What a process needs to talk with processes of other jobs, which it has met at a port.
-
-// abroad is what this process and those of other jobs prove to each other, and the
-// transport by which they talk.
-type abroad struct {
+// otherJobs is what a process needs to talk with processes of other jobs, which it meets
+// at a port: the secret shared with each job, and a transport that reaches them.
+type otherJobs struct {
 	mu      sync.Mutex
 	secrets map[wire.JobID][32]byte
 
-	// opens is who is opening the transport; open makes it, nil: there is one that
-	// reaches other jobs, or none can be.
-	opens sync.Mutex
-	open  func() (t transport.Transport, addrs []string, err error)
-	why   error    // why none can be
-	addrs []string // where the others reach this process that know nothing but the control plane
+	// opening is held while the transport is opened. open opens it; nil if a transport
+	// that reaches other jobs is open, or if none can be opened: why tells the reason.
+	opening sync.Mutex
+	open    func() (t transport.Transport, addrs []string, err error)
+	why     error
+	// addrs are the addresses of this process that the control plane tells to others.
+	addrs []string
 }
 
-func (a *abroad) secret(job wire.JobID) (secret [32]byte, ok bool) {
+func (a *otherJobs) secret(job wire.JobID) (secret [32]byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	secret, ok = a.secrets[job]
 	return secret, ok
 }
 
-func (a *abroad) learn(job wire.JobID, secret [32]byte) {
+func (a *otherJobs) learn(job wire.JobID, secret [32]byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.secrets == nil {
@@ -51,20 +50,20 @@ func (a *abroad) learn(job wire.JobID, secret [32]byte) {
 	a.secrets[job] = secret
 }
 
-func (a *abroad) forget(job wire.JobID) {
+func (a *otherJobs) forget(job wire.JobID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.secrets, job)
 }
 
-// reaches is the transport between jobs.
+// reaches is the name of the transport between jobs.
 const reaches = "tcp"
 
 // errRank: ranks over inproc have no place to wait for sockets.
-var errRank = errors.New("a rank whose transport is inproc alone reaches no other job")
+var errRank = errors.New("a rank whose transport is inproc singleton reaches no other job")
 
-// mayOpen notes how the transport between jobs is opened, if it is not open already.
-func (a *abroad) mayOpen(b *Boot, at *Place, env transport.Env, addrs []string) {
+// mayOpen remembers how to open the transport between jobs, if it is not open already.
+func (a *otherJobs) mayOpen(b *Boot, at *Place, env transport.Env, addrs []string) {
 	a.addrs = addrs
 	switch {
 	case slices.ContainsFunc(b.Transports, func(t transport.Transport) bool { return t.Caps().Name == reaches }):
@@ -79,9 +78,9 @@ func (a *abroad) mayOpen(b *Boot, at *Place, env transport.Env, addrs []string) 
 
 // reachable opens the transport between jobs, if it is not open.
 func (p *Process) reachable() error {
-	a := p.abroad
-	a.opens.Lock()
-	defer a.opens.Unlock()
+	a := p.otherJobs
+	a.opening.Lock()
+	defer a.opening.Unlock()
 	if a.open == nil {
 		return a.why
 	}
@@ -96,9 +95,10 @@ func (p *Process) reachable() error {
 	return p.Control.Announce(a.addrs)
 }
 
-// Face makes this process one that can talk with the members of a group that was met, where
-// they are of another job. It has nothing to do with others. Of a job that is gone it is as
-// well: the ends of its processes are told.
+// Face lets this process talk with the members of a group of another job: it opens the
+// transport between jobs, and learns the job's secret from the head. For a group of the own
+// job it does nothing. It succeeds also if the other job is gone: the control plane then
+// tells the ends of its processes.
 func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 	job := theirs.At(0).Job
 	if job == p.Self.Job {
@@ -116,7 +116,7 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 	case len(b.Val) != 32:
 		return wrong(fault.Port, "a secret of %d bytes", len(b.Val))
 	}
-	p.abroad.learn(job, [32]byte(b.Val))
+	p.otherJobs.learn(job, [32]byte(b.Val))
 	if err := p.Control.Tell(&protocol.Job{Kind: protocol.KindReachable, Job: job}); err != nil {
 		return Refusal(ctx, fault.Port, err)
 	}
@@ -126,10 +126,10 @@ func (p *Process) Face(ctx context.Context, theirs wire.Members) *fault.Fault {
 // WhereBytes is the length of Where.
 const WhereBytes = 16
 
-// Where tells apart where jobs meet: those that are at the same place can. Zero: this one
-// meets no other.
+// Where identifies the host and the user of this process: jobs with equal values can meet.
+// Zero means that this process can meet no other job.
 func (p *Process) Where() (where [WhereBytes]byte) {
-	if a := p.abroad; a == nil || a.why != nil || p.far {
+	if a := p.otherJobs; a == nil || a.why != nil || p.far {
 		return where
 	}
 	h := fnv.New128a()
@@ -139,22 +139,23 @@ func (p *Process) Where() (where [WhereBytes]byte) {
 	return where
 }
 
-// Alone reports whether nobody has launched this process.
-func (p *Process) Alone() bool { return p.abroad == nil }
+// Alone reports whether this process is a singleton: no launcher started it.
+func (p *Process) Alone() bool { return p.otherJobs == nil }
 
-// jobOver: nothing is heard of another job any more.
+// jobOver ends the talk with another job, of which the control plane hears nothing more.
 func (p *Process) jobOver(job wire.JobID) {
-	p.abroad.forget(job)
+	p.otherJobs.forget(job)
 	engine.JobOver(p.Engine, job)
 }
 
-// mixed reports whether some members are of another job than the first.
+// mixed reports whether the members are of several jobs.
 func mixed(members wire.Members) bool {
 	return slices.ContainsFunc(members.Ranges(), func(r wire.Range) bool { return r.First.Job != members.At(0).Job })
 }
 
-// hostsOfJobs is where members are that are not of one job: each that meets another is on
-// one host, and shares no memory with those of another. The jobs are numbered as they come.
+// hostsOfJobs returns the hosts of members of several jobs. A job that meets another is on
+// one host, and shares no memory with the other, so each job counts as a host; they are
+// numbered in the order of the members.
 func hostsOfJobs(members wire.Members) (hosts wire.Hosts) {
 	var jobs []wire.JobID
 	for _, r := range members.Ranges() {

@@ -16,8 +16,8 @@ import (
 // Process sets of a process that nobody launched: each is its world under another
 // number, or empty.
 
-// aloneSet is what it keeps of one that it holds.
-type aloneSet struct {
+// singletonSet is a process set that the process holds.
+type singletonSet struct {
 	holds int
 	names []string
 	vals  map[string][]byte
@@ -25,7 +25,7 @@ type aloneSet struct {
 }
 
 // Ask answers what the head would say of sets.
-func (a *alone) Ask(ctx context.Context, m, body protocol.Message) error {
+func (a *singleton) Ask(ctx context.Context, m, body protocol.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch m := m.(type) {
@@ -64,27 +64,29 @@ func (a *alone) Ask(ctx context.Context, m, body protocol.Message) error {
 		for _, k := range m.Keys {
 			v, ok := s.vals[k]
 			if !ok && m.Wait {
-				return fmt.Errorf("key %q: %w", k, errAlone) // nobody else can put it
+				return fmt.Errorf("key %q: %w", k, errSingleton) // nobody else can put it
 			}
 			b.Values = append(b.Values, protocol.Value{There: ok, Val: v})
 		}
 		return nil
 	}
-	return errAlone
+	return errSingleton
 }
 
-func (*alone) gone(n uint32) error { return protocol.NotFound("process set %d: %v", n, errAlone) }
+func (*singleton) gone(n uint32) error {
+	return protocol.NotFound("process set %d: %v", n, errSingleton)
+}
 
 // add makes a set that is held once.
-func (a *alone) add() (n uint32, s *aloneSet) {
-	n, s = a.next, &aloneSet{holds: 1, vals: map[string][]byte{}}
+func (a *singleton) add() (n uint32, s *singletonSet) {
+	n, s = a.next, &singletonSet{holds: 1, vals: map[string][]byte{}}
 	a.next++
 	a.sets[n] = s
 	return n, s
 }
 
 // release ends a hold; the world stays.
-func (a *alone) release(n uint32) {
+func (a *singleton) release(n uint32) {
 	if s := a.sets[n]; s != nil {
 		if s.holds--; s.holds <= 0 && n != a.world.Number {
 			delete(a.sets, n)
@@ -93,7 +95,7 @@ func (a *alone) release(n uint32) {
 }
 
 // number finds a set by its name.
-func (a *alone) number(name string) (uint32, error) {
+func (a *singleton) number(name string) (uint32, error) {
 	switch name {
 	case protocol.WorldURI, protocol.SelfURI, protocol.MainURI:
 		return a.world.Number, nil
@@ -103,10 +105,10 @@ func (a *alone) number(name string) (uint32, error) {
 			return n, nil
 		}
 	}
-	return 0, protocol.NotFound("process set %q: %v", name, errAlone)
+	return 0, protocol.NotFound("process set %q: %v", name, errSingleton)
 }
 
-func (a *alone) describe(n uint32, uri string, body protocol.Message) error {
+func (a *singleton) describe(n uint32, uri string, body protocol.Message) error {
 	s := a.sets[n]
 	if s == nil {
 		return a.gone(n)
@@ -120,7 +122,7 @@ func (a *alone) describe(n uint32, uri string, body protocol.Message) error {
 }
 
 // algebra makes sets of none or of one process.
-func (a *alone) algebra(m *protocol.Algebra, b *protocol.SetsBody) error {
+func (a *singleton) algebra(m *protocol.Algebra, b *protocol.SetsBody) error {
 	if len(m.In) == 0 {
 		return protocol.Refused("no process set to make others of")
 	}
@@ -166,10 +168,10 @@ func (a *alone) algebra(m *protocol.Algebra, b *protocol.SetsBody) error {
 }
 
 // Say has nobody who would want to know.
-func (a *alone) Say(protocol.Message) error { return nil }
+func (a *singleton) Say(protocol.Message) error { return nil }
 
 // Tell hears what it has had of a set, and that it holds it no more.
-func (a *alone) Tell(m protocol.Message) error {
+func (a *singleton) Tell(m protocol.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if m, ok := m.(*protocol.Release); ok {
