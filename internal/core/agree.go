@@ -15,32 +15,31 @@ import (
 	"gompi/internal/engine"
 )
 
-// Agreed is what processes have agreed on for a communicator to be made: its
-// context id, and the memory in which its ranks meet. Where no other
-// communicator has a part in it, Op and ID are all: an id that the launcher has
-// told with a process set, say.
+// Agreed is the outcome of an agreement on a new communicator: its context id, and the
+// shared block that its ranks use. Only Op and ID are set if no other communicator took
+// part, for example for an id that came with a process set.
 type Agreed struct {
 	Op fault.Call // which makes the communicator
 	ID wire.ContextID
 
-	// by is the communicator whose ranks have agreed, nil: none. block is the place
-	// in its memory that giver, one of them, has offered, 0: none; own is what this
-	// process has offered.
+	// by is the communicator whose ranks agreed, or nil. block is the place of the block in
+	// its memory that giver, one of them, offered, 0 if none; own is the block that this
+	// process offered.
 	by         *Comm
 	giver      wire.ProcID
 	block, own uint32
 
-	// hosts is where members are, if all have been told the same of them; else by
-	// says it.
+	// hosts are the hosts of members, if all were told the same; else by knows them.
 	members wire.Members
 	hosts   wire.Hosts
 }
 
-// One process chooses the id for all: serials only grow, so nobody has to be
-// asked what is free. It is the first of those that agree, of an
-// intercommunicator the first of the low group. Groups that have no process in
-// common share the id. An offer is what a rank tells of both: of rank 0 the
-// serial, and above it the place of a block that the rank offers, 0: none.
+// One process chooses the id for all: its serials only grow, so it need not ask which are
+// free. It is the first process of those that agree, in an intercommunicator the first of
+// the low group. Groups without a common process may share an id.
+//
+// An offer is one word: rank 0 puts the serial into the lower half; any rank may put the
+// place of a block that it offers into the upper half, 0 if it offers none.
 const blockBits = 32
 
 func blockIn(offer uint64) uint32 { return uint32(offer >> blockBits) }
@@ -49,7 +48,7 @@ func blockIn(offer uint64) uint32 { return uint32(offer >> blockBits) }
 // the next for both groups together.
 const interSerials = 2
 
-// serials is how many context ids a communicator takes that is of the same kind.
+// serials returns how many context ids a communicator of the same kind takes.
 func (c *Comm) serials() uint32 {
 	if c.Both != nil {
 		return interSerials
@@ -57,7 +56,7 @@ func (c *Comm) serials() uint32 {
 	return 1
 }
 
-// serial is the part of an offer in which rank 0 tells of n new contexts.
+// serial returns the lower half of an offer: on rank 0 the first of n new serials.
 func (c *Comm) serial(n uint32) uint64 {
 	if c.Rank == 0 {
 		return uint64(c.Proc.NewSerials(n))
@@ -65,8 +64,8 @@ func (c *Comm) serial(n uint32) uint64 {
 	return 0
 }
 
-// Offer is what the caller says of a context in an exchange of the caller's own
-// among all ranks of an intracommunicator. AgreeOn takes what rank 0 has said.
+// Offer returns the word of this rank for an agreement that the caller exchanges itself among
+// all ranks of an intracommunicator. AgreeOn takes the word of rank 0.
 func (c *Comm) Offer() uint64 {
 	offer := c.serial(1)
 	if c.Rank == 0 {
@@ -75,11 +74,11 @@ func (c *Comm) Offer() uint64 {
 	return offer
 }
 
-// OfferID is Offer without memory: of what is made often, and mostly has no
-// collectives.
+// OfferID is Offer without memory, for communicators that are made often and rarely make
+// collective calls.
 func (c *Comm) OfferID() uint64 { return c.serial(1) }
 
-// AgreeOn is the context that rank 0 has offered.
+// AgreeOn returns the agreement on the context that rank 0 offered.
 func (c *Comm) AgreeOn(op fault.Call, offer uint64) (Agreed, *fault.Fault) {
 	own := uint32(0)
 	if c.Rank == 0 {
@@ -88,7 +87,7 @@ func (c *Comm) AgreeOn(op fault.Call, offer uint64) (Agreed, *fault.Fault) {
 	return c.agreeOn(op, offer, own)
 }
 
-// agreeOn is AgreeOn on a rank that has offered a block of its own.
+// agreeOn is AgreeOn on a rank that offered the block own.
 func (c *Comm) agreeOn(op fault.Call, offer uint64, own uint32) (Agreed, *fault.Fault) {
 	a := Agreed{Op: op, by: c, giver: c.Ctx.Members.At(0), block: blockIn(offer), own: own}
 	var f *fault.Fault
@@ -98,8 +97,8 @@ func (c *Comm) agreeOn(op fault.Call, offer uint64, own uint32) (Agreed, *fault.
 	return a, f
 }
 
-// contextOf is a context of which another process has told the serial. There is
-// one after it.
+// contextOf returns the context id with a serial that another process sent. The next serial
+// is valid, too.
 func contextOf(creator wire.ProcID, serial uint64) (wire.ContextID, *fault.Fault) {
 	if serial == 0 || serial >= wire.MaxSerial {
 		return wire.ContextID{}, wrong(fault.Comm, "process %v has no context id left", creator)
@@ -107,8 +106,7 @@ func contextOf(creator wire.ProcID, serial uint64) (wire.ContextID, *fault.Fault
 	return wire.ContextID{Creator: creator, Serial: uint32(serial)}, nil
 }
 
-// TakeBack takes back the block that this process has offered, of which nobody
-// makes use.
+// TakeBack takes back the block that this process offered and nobody uses.
 func (a *Agreed) TakeBack() {
 	if a.own != 0 {
 		a.by.Engine.TakeBack(a.by.whole().Ctx, a.own)
@@ -116,7 +114,7 @@ func (a *Agreed) TakeBack() {
 	}
 }
 
-// Decline says that this process is not in what the others make.
+// Decline ends the agreement on a process that is no member of the new communicator.
 func (a *Agreed) Decline() {
 	a.TakeBack()
 	c := a.by
@@ -141,7 +139,7 @@ func (c *Comm) Agree(op fault.Call, user context.Context) (Agreed, *fault.Fault)
 	return c.agreed(u.AgreeOn(op, offer[0]))
 }
 
-// agreed is what the ranks of the whole have agreed on as what those of c have.
+// agreed turns an agreement of the merged communicator into one of c.
 func (c *Comm) agreed(a Agreed, f *fault.Fault) (Agreed, *fault.Fault) {
 	a.by = c
 	return a, f
@@ -184,8 +182,8 @@ func (x *Agreement) Wait() (Agreed, *fault.Fault) {
 	return x.c.agreed(u.AgreeOn(x.op, x.offer[0]))
 }
 
-// AgreeWith is Agree of an intracommunicator whose ranks reduce words in the same
-// exchange, of which the first is Agree's own: 0.
+// AgreeWith is Agree for an intracommunicator whose ranks reduce words in the same exchange.
+// words[0] belongs to Agree, and must be 0.
 func (c *Comm) AgreeWith(op fault.Call, user context.Context, words []uint64, by kernel.Op) (Agreed, *fault.Fault) {
 	words[0] = c.serial(1)
 	a := c.exchange(op, user, collectives.OpAllreduce)
@@ -201,15 +199,15 @@ func (c *Comm) AgreeWith(op fault.Call, user context.Context, words []uint64, by
 	return c.AgreeOn(op, words[0])
 }
 
-// Choice is what a rank says in Choices.
+// Choice is the contribution of a rank to Choices.
 type Choice struct {
 	Color, Key int64
 	offer      uint64
 }
 
-// Choices exchanges the colors and keys of all ranks, with a context for
-// communicators of the kind of c, and the blocks of those that offer one, of the
-// memory of all. The low group of an intercommunicator comes first. Collective over c.
+// Choices exchanges the colors and keys of all ranks, a context for communicators of the
+// kind of c, and the shared blocks that ranks offer (offers). The low group of an
+// intercommunicator comes first. Collective over c.
 func (c *Comm) Choices(op fault.Call, user context.Context, color, key int, offers bool) ([]Choice, Agreed, *fault.Fault) {
 	u := c.whole()
 	words := make([]uint64, 3*u.Size)
@@ -233,20 +231,20 @@ func (c *Comm) Choices(op fault.Call, user context.Context, color, key int, offe
 	return all, a, f
 }
 
-// Lend says whose memory the communicator uses: that of a rank which had its
-// choice. It is the same on all members.
+// Lend selects the block that the new communicator uses: the one that rank offered in
+// Choices. All members select the same.
 func (a *Agreed) Lend(all []Choice, rank int) {
 	a.giver, a.block = a.by.Ctx.Members.At(rank), blockIn(all[rank].offer)
 }
 
-// exchange is a collective call of words among all ranks, a part of op.
+// exchange returns the arguments of a collective call with words, which is a part of op.
 func (c *Comm) exchange(op fault.Call, user context.Context, kind collectives.Op) engine.CollArgs {
 	a := engine.CollArgs{Op: op, User: user}
 	a.Args, a.Unit = c.args(kind), dtype.Word.Size
 	return a
 }
 
-// telling is a broadcast of rank root.
+// telling returns the arguments of a broadcast from rank root.
 func (c *Comm) telling(op fault.Call, user context.Context, root int, b buffer.Buf) engine.CollArgs {
 	a := c.exchange(op, user, collectives.OpBcast)
 	a.Out, a.Unit = b, b.Type.Size

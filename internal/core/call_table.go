@@ -14,10 +14,10 @@ import (
 )
 
 // CallTable compares the collective calls of ranks that are goroutines of one process:
-// operation, root, reduction, length. It needs no messages, unlike GOMPI_CHECK, so calls
-// go the ways that they go without it. Of calls on an intercommunicator, and of those
-// that shared memory makes like an earlier one, it sees nothing. The zero CallTable is
-// empty; any goroutine may use it.
+// operation, root, reduction, length. Unlike GOMPI_CHECK it needs no messages, so calls
+// take the same paths as without it. It does not see calls on intercommunicators, nor
+// calls on the fast path of shared memory. The zero CallTable is empty; any goroutine may
+// use it.
 type CallTable struct {
 	mu    sync.Mutex
 	comms map[commKey]map[callNumber]seenCall
@@ -45,7 +45,7 @@ type seenCall struct {
 	seen int // ranks
 }
 
-// callShape is in what ranks must agree.
+// callShape is the part of a call in which all ranks must agree.
 type callShape struct {
 	op     collectives.Op
 	name   fault.Call
@@ -79,7 +79,7 @@ func shapeOf(a *engine.CollArgs) callShape {
 	return s
 }
 
-// String is the call for people.
+// String returns the call in words.
 func (s callShape) String() string {
 	text := string(s.name)
 	if s.bytes > 0 {
@@ -97,8 +97,8 @@ func (s callShape) String() string {
 	return text
 }
 
-// compare says in what the call of this rank is another than that of the first rank
-// that has made it.
+// compare returns a fault if the call of this rank differs from that of the first rank that
+// made it.
 func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persistent bool) *fault.Fault {
 	if c.Both != nil || c.Size == 1 {
 		return nil

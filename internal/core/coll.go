@@ -29,8 +29,8 @@ func (c *Comm) Run(a *engine.CollArgs) *fault.Fault {
 	return c.Engine.Collective(c.Ctx, a)
 }
 
-// runOn is Run of a further exchange of a call. The others are in the call, and may be through
-// with this exchange when a rank refuses it: whoever gives up now revokes the communicator.
+// runOn is Run for a later exchange of one call. Other ranks may have left this exchange when
+// a rank gives up, so giving up revokes the communicator.
 func (c *Comm) runOn(a *engine.CollArgs) *fault.Fault {
 	f := c.Run(a)
 	if f != nil && f.Class == fault.Cancelled {
@@ -39,7 +39,7 @@ func (c *Comm) runOn(a *engine.CollArgs) *fault.Fault {
 	return f
 }
 
-// Start starts a collective call, or says why it cannot.
+// Start starts a collective call, or returns why it cannot.
 func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	if a.User != nil && a.User.Err() != nil {
 		return engine.Handle{}, c.refuse(a, lapsed(a.User))
@@ -54,9 +54,8 @@ func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	return c.Engine.Icollective(c.Ctx, a), nil
 }
 
-// Prepare numbers a persistent collective and chooses its algorithm; why is what
-// is wrong with its arguments, nil: nothing. The other ranks number it in any
-// case.
+// Prepare numbers a persistent collective and chooses its algorithm. why is the error of its
+// arguments, or nil. It numbers also a wrong call, since the other ranks do.
 func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 	var f *fault.Fault
 	if a.Tag, f = c.numberPersistent(a.Op); a.Tag == 0 {
@@ -81,12 +80,11 @@ func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 	return f
 }
 
-// placeRounds is how many agreements on places an Init makes: in all of them somebody uses
-// all places.
+// placeRounds is how often an Init agrees on free places before it fails.
 const placeRounds = engine.PersistentSections
 
-// numberPersistent numbers a persistent collective. After very many Inits the ranks tell each
-// other in some of them which of the earlier operations are not freed.
+// numberPersistent numbers a persistent collective. Numbers come from places that are used
+// again: when they run out, all ranks exchange which of their operations are not freed.
 func (c *Comm) numberPersistent(op fault.Call) (engine.CollTag, *fault.Fault) {
 	for range placeRounds + 1 {
 		if tag := c.Ctx.NumberPersistent(); tag != 0 {
@@ -106,8 +104,8 @@ func (c *Comm) numberPersistent(op fault.Call) (engine.CollTag, *fault.Fault) {
 	return 0, wrong(fault.Arg, "%d persistent collectives of the communicator are not freed: use Dup", engine.MaxPersistent)
 }
 
-// Refuse tells the others that this rank cannot make a collective call, so that
-// theirs ends. It does not wait.
+// Refuse tells the other ranks that this one cannot make a collective call, so that their
+// calls end. It does not wait.
 func (c *Comm) Refuse(a *engine.CollArgs, why error) {
 	if c.Check == nil {
 		c.Engine.Refuse(c.Ctx, a)
@@ -118,23 +116,23 @@ func (c *Comm) Refuse(a *engine.CollArgs, why error) {
 	c.Engine.Refuse(c.Ctx, &engine.CollArgs{Tag: x.tag})
 }
 
-// refuse is Refuse that returns why.
+// refuse is Refuse, and returns f.
 func (c *Comm) refuse(a *engine.CollArgs, f *fault.Fault) *fault.Fault {
 	c.Refuse(a, cause(nil, f))
 	return f
 }
 
-// lapsed is that a call's context has ended before it began.
+// lapsed is the fault of a call whose context had ended before it began.
 func lapsed(user context.Context) *fault.Fault {
 	return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
 }
 
-// wrong is a fault of a call's own, with numbers that say nothing.
+// wrong returns a fault without numbers.
 func wrong(class fault.Class, format string, args ...any) *fault.Fault {
 	return &fault.Fault{Class: class, Got: -1, Want: -1, Peer: -1, Err: fmt.Errorf(format, args...)}
 }
 
-// cause is why, or else the text of f.
+// cause returns why, or f as an error if why is nil.
 func cause(why error, f *fault.Fault) error {
 	switch {
 	case why != nil || f == nil:
@@ -150,9 +148,8 @@ func (c *Comm) choose(a *engine.CollArgs) {
 	a.Alg = c.Table.Select(&a.Args, int(a.Unit), a.Commutative)
 }
 
-// chooseBlocking is choose for a call that blocks: such calls come in one
-// order, so they may use the memory that the ranks share, if they are on one
-// host. w-forms, which have many buffers, do not.
+// chooseBlocking is choose for a blocking call. Blocking calls come in one order, so ranks
+// on one host may use their collective buffer. The w-forms have many buffers and do not.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 	if a.Table = c.Table; a.InBlocks == nil {
 		c.share(&a.Args, a.Unit)
@@ -160,8 +157,8 @@ func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 	c.choose(a)
 }
 
-// chooseStarted is choose for a call that does not block: some may use that memory,
-// too.
+// chooseStarted is choose for a nonblocking call. Some of them may use the collective
+// buffer, too.
 func (c *Comm) chooseStarted(a *engine.CollArgs) {
 	if room := c.Ctx.RingRoom(a.Args.Op); room > 0 {
 		a.Table, a.Args.Shared = c.Table, dtype.Quo(room, max(1, a.Unit))
@@ -169,27 +166,28 @@ func (c *Comm) chooseStarted(a *engine.CollArgs) {
 	c.choose(a)
 }
 
-// share tells selection of the memory that the ranks share, on one host.
+// share tells selection how much the collective buffer of the ranks holds, if they are on
+// one host.
 func (c *Comm) share(a *collectives.Args, unit int64) {
 	if c.Nodes == nil || c.teams {
 		a.Shared, a.Reads = dtype.Quo(c.Ctx.SharedRoom(), max(1, unit)), c.Ctx.Reads()
 	}
 }
 
-// args is what is the same in all calls of a collective operation.
+// args returns the arguments that all calls of a collective operation have in common.
 func (c *Comm) args(op collectives.Op) collectives.Args {
 	return collectives.Args{Op: op, Rank: c.Rank, Size: c.Size, Remote: c.Ctx.Remote.Len(), Nodes: c.Nodes}
 }
 
-// SelectionArgs is what selection knows of a blocking call of op before it
-// knows any lengths, with elements of so many bytes.
+// SelectionArgs returns the arguments by which an algorithm for a blocking call of op is
+// selected, without lengths; elements have elemBytes bytes.
 func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
 	a := c.args(op)
 	c.share(&a, elemBytes)
 	return a
 }
 
-// allgather gives every rank what each of them says in mine.
+// allgather gives every rank the bytes mine of each of them.
 func (c *Comm) allgather(op fault.Call, user context.Context, mine, all []byte) *fault.Fault {
 	a := engine.CollArgs{Op: op, User: user}
 	a.Args, a.In, a.Out, a.Unit = c.args(collectives.OpAllgather), buffer.Of(mine), buffer.Of(all), 1

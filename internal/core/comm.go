@@ -12,28 +12,28 @@ import (
 	"gompi/internal/engine"
 )
 
-// Comm is what all handles of a communicator share below package mpi.
-// Immutable but for the fields that guard themselves, and Table (SetTable).
+// Comm is a communicator below package mpi; all its handles share it. It is immutable,
+// but for atomic fields and Table (SetTable).
 type Comm struct {
 	Proc   *Process
 	Engine *engine.Engine
 	Ctx    *engine.Context
 	Rank   int
 	Size   int
-	// Targets is the number of ranks that messages go to: the size of the
+	// Targets is the number of ranks that messages can go to: Size, or the size of the
 	// remote group of an intercommunicator.
 	Targets int
 	Table   *selection.Table
-	// Nodes says which ranks share a host; nil: all do, as far as is known,
-	// or it is an intercommunicator. Where all do and are many, teams, it
-	// divides them.
+	// Nodes groups the ranks by host. It is nil if all are on one host, as far as is known,
+	// and in an intercommunicator. If one host has many ranks, teams is true, and Nodes
+	// divides them into teams.
 	Nodes   *collectives.Nodes
 	teams   bool
 	hosts   wire.Hosts // see Hosts
 	Check   *Checker   // nil without GOMPI_CHECK
-	checked bool       // by Check, or by the process's CallTable
-	// Both is the communicator of both groups of an intercommunicator, the low
-	// one first, which is the local one if Low; nil in an intracommunicator.
+	checked bool       // calls are compared, by Check or by the process's CallTable
+	// Both is the hidden communicator of both groups of an intercommunicator, the low one
+	// first; nil in an intracommunicator. Low is true if the local group is the low one.
 	Both *Comm
 	Low  bool
 
@@ -42,15 +42,15 @@ type Comm struct {
 	name  atomic.Pointer[string]
 }
 
-// Init makes a zero Comm one that has no context yet.
+// Init initialises a zero Comm. Register gives it its context.
 func (c *Comm) Init(p *Process, name *string) {
 	c.Proc, c.Engine, c.Table, c.Check = p, p.Engine, p.Table, p.Check
 	c.checked = p.Check != nil || p.calls != nil
 	c.name.Store(name)
 }
 
-// Register gives c, which is blank, the context that processes have agreed on.
-// owner is the context's for the layer above. Local.
+// Register gives c, which Init has initialised, the context that its processes agreed on.
+// owner is the value of the layer above that the context keeps. Local.
 func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
 	f := c.register(a, g, owner)
 	if f == nil && c.Check != nil && owner != nil {
@@ -65,7 +65,7 @@ func (c *Comm) register(a *Agreed, g Groups, owner any) *fault.Fault {
 	}
 	var err error
 	by, block := a.by, a.lent(g.Local)
-	if by == nil || by.Both != nil && block == 0 { // it is a root, or what was merged is the program's new world
+	if by == nil || by.Both != nil && block == 0 { // it has no parent, or the merged communicator becomes the program's world
 		c.Ctx, err = c.Engine.NewContext(a.ID, g.Local, owner)
 	} else {
 		c.Ctx, err = c.Engine.NewContextIn(by.whole().Ctx, block, a.ID, g.Local, owner)
@@ -102,8 +102,8 @@ func (c *Comm) unregistered(err error) *fault.Fault {
 	return wrong(fault.Comm, "communicator %s: %w", c.Name(), err)
 }
 
-// lent is the place of the block that the members use, 0: none. One that nobody uses
-// is taken back.
+// lent returns the place of the shared block that the members use, 0 if there is none. A
+// block that this process offered and nobody uses is taken back.
 func (a *Agreed) lent(members wire.Members) uint32 {
 	if a.by == nil {
 		return 0
@@ -111,7 +111,7 @@ func (a *Agreed) lent(members wire.Members) uint32 {
 	if members.Len() == 1 || members.Index(a.giver) < 0 {
 		a.block = 0
 	}
-	if a.by.Both != nil && members.At(0) != a.giver { // who would have few blocks for its children
+	if a.by.Both != nil && members.At(0) != a.giver { // it would have few blocks for its children
 		a.block = 0
 	}
 	if a.giver != a.by.Proc.Self || a.block == 0 {
@@ -141,7 +141,7 @@ func (c *Comm) registerInter(a *Agreed, g Groups, owner any) *fault.Fault {
 	return nil
 }
 
-// Free ends c for new calls: see engine.FreeContext.
+// Free closes c for new calls: see engine.FreeContext.
 func (c *Comm) Free() {
 	if c.Check != nil {
 		c.Check.gone(c)
@@ -166,19 +166,18 @@ func (c *Comm) RevokeBy(undone fault.Rollback) {
 	}
 }
 
-// Name is the communicator's name, which errors and roll calls show.
+// Name returns the communicator's name, which errors and reports show.
 func (c *Comm) Name() string { return *c.name.Load() }
 
 // SetName gives the communicator a name in this process.
 func (c *Comm) SetName(name string) { c.name.Store(&name) }
 
-// Last claims the end of the communicator, which comes once.
+// Last claims the end of the communicator: the first call returns true.
 func (c *Comm) Last() (first bool) { return !c.freed.Swap(true) }
 
-// SetTable makes later collective calls select their algorithms by t; nil means
-// by the table that the process began with. Local, but all ranks must set equal
-// tables between the same two collective calls, and nobody else may use the
-// communicator meanwhile.
+// SetTable makes later collective calls select their algorithms by t; nil means by the
+// table that the process began with. Local, but all ranks must set equal tables between the
+// same two collective calls, and no other goroutine may use the communicator meanwhile.
 func (c *Comm) SetTable(t *selection.Table) {
 	if t == nil {
 		t = c.Proc.Table

@@ -15,12 +15,12 @@ import (
 	"gompi/internal/engine"
 )
 
-// What processes agree on that the head has brought together: it makes a set whose ids
-// they use, and tells each side of the other, so they need not tell each other anything.
+// Two groups that the head brings together (spawn, ports) need no messages to agree: the
+// head makes a set whose context ids they use, and tells each group of the other.
 
-// Facing is what the processes of two sets agree on for the intercommunicator between
-// them: its ids are the first ones that come with the set of ids of a job. None of them has
-// another use.
+// Facing returns the agreement of the processes of two sets on the intercommunicator between
+// them. Its context ids are the first ones of the set number ids of a job, which have no other
+// use.
 func (p *Process) Facing(op fault.Call, job wire.JobID, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
 	g, f := Facing(mine.Members, theirs.Members)
 	if f != nil {
@@ -36,18 +36,18 @@ func (p *Process) Facing(op fault.Call, job wire.JobID, ids uint32, mine, theirs
 	return a, g, nil
 }
 
-// Entered returns when all ranks have begun a call of several exchanges, of which it is the
-// first. If the context of one had ended before, the call ends here on all of them, and the
-// communicator lives on. Collective over c.
+// Entered is the first exchange of a call with several: it returns when all ranks have begun
+// the call. If the context of one rank had ended before, the call ends here on all of them,
+// and the communicator stays usable. Collective over c.
 func (c *Comm) Entered(op fault.Call, user context.Context) *fault.Fault {
 	a := c.exchange(op, user, collectives.OpBarrier)
 	return c.Run(&a)
 }
 
-// AskForAll has ask, of one rank, ask the head for all that have entered a call. Its context
-// ends with user, with the job, and when the communicator is revoked or a rank fails: then
-// the others do not wait for the answer. The fault is why the head has not done it; class is
-// that of a plain refusal.
+// AskForAll calls ask, by which one rank asks the head for all ranks that entered a call. The
+// context of ask ends with user, with the job, and when the communicator is revoked or a rank
+// fails, for then the others do not wait for the answer. The fault is the reason why the head
+// did not do it; class is the class of a plain refusal.
 func (c *Comm) AskForAll(op fault.Call, user context.Context, class fault.Class, ask func(context.Context) error) *fault.Fault {
 	ctx, cancel := c.Proc.WhileJob(user)
 	lost := c.lost(ctx, cancel, func(_ int32, failed bool) bool { return failed })
@@ -99,16 +99,15 @@ func (c *Comm) FromRoot(op fault.Call, user context.Context, root int, b []byte,
 	return b, c.runOn(&told)
 }
 
-// Confirmed returns when all ranks that have entered a call have called it: each knows then
-// that the others have what they were told, and whoever gives up before knows of what.
-// Collective over c.
+// Confirmed is the last exchange of a call with several: when it returns, every rank knows
+// that the others have the outcome. Collective over c.
 func (c *Comm) Confirmed(op fault.Call, user context.Context) *fault.Fault {
 	a := c.exchange(op, user, collectives.OpBarrier)
 	return c.runOn(&a)
 }
 
-// Refusal is why the head has not done what it was asked for, as a fault; class is that
-// of a plain refusal. ctx is the caller's.
+// Refusal turns the error of a request to the head into a fault; class is the class of a
+// plain refusal. ctx is the caller's.
 func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
 	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: protocol.Without(err, protocol.ErrRefused)}
 	if class == fault.Set || class == fault.Name {
@@ -130,7 +129,7 @@ func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
 	return f
 }
 
-// WhileJob is ctx, nil: one that never ends, which ends with the job, too.
+// WhileJob returns a context that ends with ctx, if that is not nil, and with the job.
 func (p *Process) WhileJob(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		ctx = context.Background()

@@ -11,18 +11,18 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Groups is who belongs to a communicator.
+// Groups are the processes of a communicator.
 type Groups struct {
 	Local  wire.Members
 	Remote wire.Members // empty in an intracommunicator
-	Low    bool         // Local comes first where both groups meet
+	Low    bool         // Local comes first in the merged communicator
 }
 
-// Groups is who belongs to c.
+// Groups returns the groups of c.
 func (c *Comm) Groups() Groups { return Groups{c.Ctx.Members, c.Ctx.Remote, c.Low} }
 
-// Facing is a local and a remote group of which no process is in both, and
-// neither empty. The low one is that whose first process comes first.
+// Facing returns the groups of an intercommunicator; they must be disjoint and not empty.
+// The group with the lower first process is the low one.
 func Facing(local, remote wire.Members) (Groups, *fault.Fault) {
 	if remote.Len() == 0 {
 		return Groups{}, wrong(fault.Arg, "the remote group is empty")
@@ -33,7 +33,7 @@ func Facing(local, remote wire.Members) (Groups, *fault.Fault) {
 	return Groups{local, remote, local.At(0).Before(remote.At(0))}, nil
 }
 
-// lowFirst is both groups, the low one first.
+// lowFirst returns both groups, the low one first.
 func (g *Groups) lowFirst() (first, second wire.Members) {
 	if g.Low {
 		return g.Local, g.Remote
@@ -41,7 +41,7 @@ func (g *Groups) lowFirst() (first, second wire.Members) {
 	return g.Remote, g.Local
 }
 
-// Merged is the group of a communicator of both, the low one last or first.
+// Merged returns the group of the merged communicator, the low group last or first.
 func (g Groups) Merged(lowLast bool) Groups {
 	first, second := g.lowFirst()
 	if lowLast {
@@ -50,11 +50,11 @@ func (g Groups) Merged(lowLast bool) Groups {
 	return Groups{Local: group.Union(first, second)}
 }
 
-// together is all processes where both groups meet.
+// together returns all processes of both groups, the low group first.
 func (g *Groups) together() wire.Members { return group.Union(g.lowFirst()) }
 
-// Chosen is who belongs to the communicator of one color, in which the first of
-// them lends the memory; nobody to that of a color below 0.
+// Chosen returns the groups of the communicator of one color, empty for a color below 0. The
+// block that their first process offered becomes the communicator's.
 func (a *Agreed) Chosen(all []Choice, color int) Groups {
 	c := a.by
 	m := c.Ctx.Members
@@ -72,7 +72,7 @@ func (a *Agreed) Chosen(all []Choice, color int) Groups {
 	return Groups{pick(m, local, color), pick(c.Ctx.Remote, remote, color), c.Low}
 }
 
-// pick is the processes of one color in the order of their keys, equal ones in
+// pick returns the processes of one color in the order of their keys, and with equal keys in
 // the order of m.
 func pick(m wire.Members, all []Choice, color int) wire.Members {
 	var ranks []int

@@ -10,11 +10,10 @@ import (
 	"gompi/internal/engine"
 )
 
-// Hosts numbers the hosts of all ranks of an intracommunicator as far as that
-// takes no message: nil, on all of them, if they were not told. The head tells
-// with each set where its members are, and so of those in it;
-// GOMPI_HOSTS_PRETEND=n pretends that each n processes that were started one
-// after the other are on one host.
+// Hosts returns the number of the host of each rank of an intracommunicator, without a
+// message: nil, on all ranks alike, if it is not known. The head tells the hosts of the
+// members with each set. GOMPI_HOSTS_PRETEND=n pretends that every n processes that were
+// started one after the other are on one host.
 func (c *Comm) Hosts() []uint32 {
 	perHost := c.Proc.perHost
 	if perHost <= 0 || mixed(c.Ctx.Members) {
@@ -27,8 +26,7 @@ func (c *Comm) Hosts() []uint32 {
 	return hosts
 }
 
-// hostsOf is what all who have agreed know of where members are, who are some of
-// them.
+// hostsOf returns the hosts of members, as far as all processes of the agreement know them.
 func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
 	switch {
 	case mixed(members):
@@ -42,9 +40,8 @@ func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
 	return nil
 }
 
-// tells is where members are, as far as this process learns it, to tell the others:
-// from the world in which all of them began, else from the head. It is of use where
-// the job has several hosts.
+// tells returns the hosts of members for a message to them: from the world if all of them
+// began in it, else from the head. It is used in jobs with several hosts.
 func (p *Process) tells(members wire.Members) wire.Hosts {
 	if p.mayLend(members) {
 		world := p.lender.Load()
@@ -61,8 +58,8 @@ func (p *Process) tells(members wire.Members) wire.Hosts {
 	return s.Hosts
 }
 
-// HostName tells hosts apart: the running kernel, and the network namespace in
-// which its processes find each other.
+// HostName identifies a host: the running kernel, and the network namespace in which its
+// processes find each other.
 func HostName() []byte {
 	h := fnv.New128a()
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -8,11 +8,11 @@ import (
 	"gompi/internal/base/fault"
 )
 
-// Intercommunicators. One of the two groups is the low one, on both sides the
-// same; both groups together, that one first, have a hidden communicator, over
-// which calls that make other communicators agree.
+// Intercommunicators. One of the two groups is the low one, the same on both sides. Both
+// groups together, the low one first, have a hidden communicator, on which calls that make
+// other communicators agree.
 
-// whole is the communicator of all ranks that make a call, of both groups.
+// whole returns the communicator of all ranks of both groups.
 func (c *Comm) whole() *Comm {
 	if c.Both != nil {
 		return c.Both
@@ -20,7 +20,7 @@ func (c *Comm) whole() *Comm {
 	return c
 }
 
-// fromWhole is a fault of a call on the whole, nil: none, as one of c.
+// fromWhole turns the fault of a call on the whole into one of c; nil stays nil.
 func (c *Comm) fromWhole(f *fault.Fault) *fault.Fault {
 	if f != nil && c.Both != nil {
 		c.followRevoke()
@@ -28,7 +28,7 @@ func (c *Comm) fromWhole(f *fault.Fault) *fault.Fault {
 	return c.byGroup(f)
 }
 
-// byGroup names the rank of such a fault by its group.
+// byGroup turns the rank of a fault on the whole into a rank of one of the groups.
 func (c *Comm) byGroup(f *fault.Fault) *fault.Fault {
 	if f == nil || c.Both == nil || f.Peer < 0 {
 		return f
@@ -40,7 +40,7 @@ func (c *Comm) byGroup(f *fault.Fault) *fault.Fault {
 	return &g
 }
 
-// firstOfGroup is the first rank of the whole that is in the group of rank r.
+// firstOfGroup returns the first rank of the whole that is in the group of rank r.
 func (c *Comm) firstOfGroup(r int) int {
 	if n := c.LowSize(); r >= n {
 		return n
@@ -48,16 +48,16 @@ func (c *Comm) firstOfGroup(r int) int {
 	return 0
 }
 
-// followRevoke revokes an intercommunicator if its hidden communicator was: by a
-// rank that gave up a call.
+// followRevoke revokes an intercommunicator whose hidden communicator was revoked, by a rank
+// that gave up a call.
 func (c *Comm) followRevoke() {
 	if c.Both != nil && c.Both.Ctx.Revoked() {
 		c.Engine.Revoke(c.Ctx)
 	}
 }
 
-// LowSize is the size of the low group, which comes first in the whole; that
-// of the only group of an intracommunicator.
+// LowSize returns the size of the low group, which comes first in the whole; of an
+// intracommunicator, Size.
 func (c *Comm) LowSize() int {
 	if c.Both != nil && !c.Low {
 		return c.Targets
@@ -65,8 +65,7 @@ func (c *Comm) LowSize() int {
 	return c.Size
 }
 
-// firstTarget is where the ranks that messages go to begin among all who make a
-// collective call.
+// firstTarget returns the first rank of the remote group in the whole.
 func (c *Comm) firstTarget() int {
 	if c.Both != nil && c.Low {
 		return c.Size

@@ -14,9 +14,9 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// Join is what a process of the operating system is made of: a rank of the job
-// that gompirun has started it in, or rank 0 of 1. One process calls it once at
-// a time.
+// Join prepares a process of the operating system: as a rank of the job that gompirun
+// started it in, or as a singleton, rank 0 of 1. A process may call it again only after the
+// Process that it made has ended.
 func Join() (Boot, error) {
 	addr, token, ok := protocol.FromEnv()
 	if !ok {
@@ -32,7 +32,7 @@ func (b *Boot) GiveUp(why error) {
 	}
 }
 
-// joinNobody is for a process that nobody launched.
+// joinNobody prepares a singleton.
 func joinNobody() Boot {
 	warnAlone()
 	self := wire.ProcID{Job: 1, Serial: 1}
@@ -44,8 +44,8 @@ func joinNobody() Boot {
 	return Boot{Control: newSingleton(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)}
 }
 
-// envSettings reads the knobs of a process without a head. Tables and a model
-// have nothing to decide there, and their variables name files.
+// envSettings reads the settings of a singleton from the environment. It leaves out tables
+// and models: their variables name files, and one process has nothing to choose.
 func envSettings() map[string]string {
 	m := map[string]string{}
 	for _, kv := range os.Environ() {
@@ -56,11 +56,11 @@ func envSettings() map[string]string {
 	return m
 }
 
-// warnAlone tells once that another launcher's ranks do not know each other.
+// warnAlone warns that the ranks of another launcher do not find each other.
 func warnAlone() {
 	for _, v := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"} {
 		if os.Getenv(v) != "" {
-			fmt.Fprintf(os.Stderr, "gompi: %s is set, but only gompirun starts gompi ranks: this process runs singleton, as rank 0 of 1\n", v)
+			fmt.Fprintf(os.Stderr, "gompi: %s is set, but only gompirun starts gompi ranks: this process runs alone, as rank 0 of 1\n", v)
 			return
 		}
 	}

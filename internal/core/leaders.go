@@ -17,11 +17,11 @@ import (
 	"gompi/internal/engine"
 )
 
-// The leaders' handshake: two groups agree on the context of an
-// intercommunicator by a message of each of their leaders to the other, each of
-// which tells its own group what came of it.
+// The leaders' handshake (MPI 4.1 section 7.6.2): two groups agree on the context of an
+// intercommunicator. The leaders exchange their groups, and each tells its own group the
+// outcome.
 
-// What leaders send each other: a head of words, and their group.
+// The words at the beginning of a leader's message, before its group.
 const (
 	headSerial = iota // of the context, if the sender's group is the low one
 	headBytes         // of the group
@@ -111,7 +111,7 @@ func (c *Comm) swap(op fault.Call, user context.Context, out, in []byte, peer, t
 	return f
 }
 
-// face decodes the other group, which has nobody of the local one, and where it is.
+// face decodes the other group and its hosts. The groups must be disjoint.
 func (c *Comm) face(a *Agreed, g *Groups, b []byte) *fault.Fault {
 	m, rest, err := wire.ReadMembers(b, maxGroupBytes)
 	var theirs wire.Hosts
@@ -138,8 +138,8 @@ func (c *Comm) face(a *Agreed, g *Groups, b []byte) *fault.Fault {
 	return nil
 }
 
-// What a leader tells its group: a head of words and a body, the remote group or
-// the text of an error.
+// The words at the beginning of a leader's message to its group. The body after them is the
+// remote group, or the text of an error.
 const (
 	toldClass = iota // of the error
 	toldJob          // of the creator of the context
@@ -150,8 +150,8 @@ const (
 	toldWords
 )
 
-// ShareHandshake tells all ranks of c what its leader has agreed on, or why not,
-// in the words of failed.Err. Collective over c; a, g and failed are the leader's.
+// ShareHandshake tells all ranks of c the outcome of its leader's Handshake: a and g, or the
+// text of failed.Err. Collective over c; a, g and failed count on the leader.
 func (c *Comm) ShareHandshake(op fault.Call, user context.Context, leader int, a Agreed, g Groups, failed *fault.Fault) (Agreed, Groups, *fault.Fault) {
 	head := make([]uint64, toldWords)
 	var body []byte

@@ -14,9 +14,9 @@ import (
 	"gompi/internal/engine"
 )
 
-// Contexts on which the members of a communicator agree without a call on
-// another one: the first of them sends the id to each of the others, and waits
-// for nobody. They meet by a key, which says for what.
+// Create from group (MPI 4.1 section 7.4.3): processes agree on a context without a call
+// on another communicator. The first of them sends the id to each of the others, and waits
+// for nobody. A key tells for which communicator an id is.
 
 // The first byte of a key.
 const (
@@ -26,24 +26,24 @@ const (
 	meetSet      = 's'
 )
 
-// Lend says that communicators of some of the ranks of c which are made without it
-// may use its memory. It comes once, before any call on c.
+// Lend permits that communicators of some of the ranks of c, made from groups, use blocks
+// of its shared memory. It must come once, before any call on c.
 func (p *Process) Lend(c *Comm) {
 	p.lender.Store(c)
 	p.Engine.Lend(c.Ctx)
 }
 
-// mayLend reports whether all members have the memory that is lent, or will have: it is
-// that of the processes which were started together. A block of it is offered only when
-// all of these have it, and so have called Lend.
+// mayLend reports whether all members have the memory of Lend, or will have it: it belongs to
+// the processes that were started together. A block of it is offered only when all of these
+// have called Lend.
 func (p *Process) mayLend(members wire.Members) bool {
 	c := p.lender.Load()
 	return c != nil && members.Len() > 1 && group.Difference(members, c.Ctx.Members).Len() == 0
 }
 
-// Meet makes the processes of g agree on the context of their communicator: all
-// call it with the same groups and tag, and nobody else. Where g faces another
-// group, that one calls it, too.
+// Meet makes the processes of g agree on the context of their communicator. All of them
+// call it with the same groups and tag, and no other process does. If g has a remote group,
+// its processes call it, too.
 func (p *Process) Meet(op fault.Call, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
 	if g.Remote.Len() == 0 {
 		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...), Far: p.far}
@@ -67,8 +67,8 @@ func (p *Process) Meet(op fault.Call, user context.Context, g Groups, tag string
 	return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.together(), Key: key, Far: p.far}, interSerials)
 }
 
-// Meet is Process.Meet of some members of an intracommunicator, who use the memory
-// that it has. The call interferes with nothing else on c.
+// Meet is Process.Meet for some members of an intracommunicator, who use its shared memory.
+// The call disturbs no other call on c.
 func (c *Comm) Meet(op fault.Call, user context.Context, members wire.Members, tag uint64) (Agreed, *fault.Fault) {
 	parent := c.Ctx.ID
 	key := []byte{meetSubgroup}
@@ -86,8 +86,8 @@ func (c *Comm) Meet(op fault.Call, user context.Context, members wire.Members, t
 	return a, f
 }
 
-// lentBy says that those who have met use the memory of c: the block of which their
-// first has told, which is own if this process is that. If f, they have not met.
+// lentBy records that the members use a block of the memory of c, which their first process
+// offered; own is that block on this process. With a fault f the block is taken back.
 func (a *Agreed) lentBy(c *Comm, b *engine.MeetArgs, own uint32, f *fault.Fault) {
 	if a.by, a.giver, a.block, a.own = c, b.Members.At(0), b.Block, own; f != nil {
 		a.TakeBack()
