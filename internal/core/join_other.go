@@ -14,7 +14,7 @@ import (
 
 // join is Join under gompirun, which is for Linux.
 func join(_, _ string) (Boot, error) {
-	return Boot{}, fmt.Errorf("gompi: jobs of several processes need Linux, this is %s; a rank singleton and package mpitest work here: %w",
+	return Boot{}, fmt.Errorf("gompi: jobs of several processes need Linux, this is %s; a rank alone and package mpitest work here: %w",
 		runtime.GOOS, errors.ErrUnsupported)
 }
 

@@ -60,7 +60,7 @@ func (a *otherJobs) forget(job wire.JobID) {
 const reaches = "tcp"
 
 // errRank: ranks over inproc have no place to wait for sockets.
-var errRank = errors.New("a rank whose transport is inproc singleton reaches no other job")
+var errRank = errors.New("a rank whose transport is inproc alone reaches no other job")
 
 // mayOpen remembers how to open the transport between jobs, if it is not open already.
 func (a *otherJobs) mayOpen(b *Boot, at *Place, env transport.Env, addrs []string) {
