@@ -14,8 +14,8 @@ import (
 // the builders of call go on with.
 
 // brief makes a brief call; made is false if nothing has happened.
-func (c *Comm) brief(k *engine.Brief, commutative bool) (made bool, err error) {
-	f, made := c.core.Ctx.Brief(k, collNames[k.Op], commutative)
+func (c *Comm) brief(k *engine.FastColl, commutative bool) (made bool, err error) {
+	f, made := c.core.Ctx.FastColl(k, collNames[k.Op], commutative)
 	if f != nil {
 		err = c.errorOf(collNames[k.Op], ProcNull, -1, f)
 	}
@@ -27,7 +27,7 @@ func (c *Comm) mayBrief() bool { return c != nil && c.user == nil && c.core.Chec
 
 // briefBufs sets the buffers of a brief call on c, of which one may be empty, and what
 // counts them, or reports that it cannot be one.
-func (c *Comm) briefBufs(k *engine.Brief, in, out buffer.Buf) bool {
+func (c *Comm) briefBufs(k *engine.FastColl, in, out buffer.Buf) bool {
 	t := out.Type
 	if out.Bytes() == 0 {
 		t = in.Type
@@ -40,7 +40,7 @@ func (c *Comm) briefBufs(k *engine.Brief, in, out buffer.Buf) bool {
 }
 
 // briefPlace reports whether inner, the part at a byte of outer, is there or apart from it.
-func briefPlace(k *engine.Brief, inner, outer buffer.Buf, at int64) bool {
+func briefPlace(k *engine.FastColl, inner, outer buffer.Buf, at int64) bool {
 	if !inner.Overlaps(outer) {
 		return true
 	}
@@ -52,11 +52,11 @@ func (c *Comm) briefBarrier() (made bool, err error) {
 	if !c.mayBrief() {
 		return false, nil
 	}
-	return c.brief(&engine.Brief{Op: collectives.OpBarrier, Unit: 1}, false)
+	return c.brief(&engine.FastColl{Op: collectives.OpBarrier, Unit: 1}, false)
 }
 
 func (c *Comm) briefBcast(buf Buf, root int) (made bool, err error) {
-	k := engine.Brief{Op: collectives.OpBcast, Root: root}
+	k := engine.FastColl{Op: collectives.OpBcast, Root: root}
 	if !c.briefBufs(&k, buffer.Buf{}, buf.b) || uint(root) >= uint(c.core.Size) {
 		return false, nil
 	}
@@ -65,7 +65,7 @@ func (c *Comm) briefBcast(buf Buf, root int) (made bool, err error) {
 }
 
 func (c *Comm) briefAllgather(send, recv Buf) (made bool, err error) {
-	k := engine.Brief{Op: collectives.OpAllgather}
+	k := engine.FastColl{Op: collectives.OpAllgather}
 	n := send.b.Bytes()
 	if !c.briefBufs(&k, send.b, recv.b) || recv.b.Bytes() != n*int64(c.core.Size) || !briefPlace(&k, send.b, recv.b, n*int64(c.core.Rank)) {
 		return false, nil
@@ -75,7 +75,7 @@ func (c *Comm) briefAllgather(send, recv Buf) (made bool, err error) {
 }
 
 func (c *Comm) briefAlltoall(send, recv Buf) (made bool, err error) {
-	k := engine.Brief{Op: collectives.OpAlltoall}
+	k := engine.FastColl{Op: collectives.OpAlltoall}
 	if !c.briefBufs(&k, send.b, recv.b) || send.b.Bytes() != recv.b.Bytes() || !briefPlace(&k, send.b, recv.b, 0) {
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func (c *Comm) briefReduce(kind collectives.Op, send, recv Buf, op *Op, root int
 	if !at {
 		recv = Buf{}
 	}
-	k := engine.Brief{Op: kind, Root: root}
+	k := engine.FastColl{Op: kind, Root: root}
 	if !c.briefBufs(&k, send.b, recv.b) || at && (send.b.Bytes() != recv.b.Bytes() || !briefPlace(&k, send.b, recv.b, 0)) || op.user != nil {
 		return false, nil
 	}
@@ -109,7 +109,7 @@ func (c *Comm) briefReduce(kind collectives.Op, send, recv Buf, op *Op, root int
 
 // briefAlltoallv is that of two ranks.
 func (c *Comm) briefAlltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) (made bool, err error) {
-	k := engine.Brief{Op: collectives.OpAlltoallv}
+	k := engine.FastColl{Op: collectives.OpAlltoallv}
 	if c == nil || c.core.Size != 2 || !c.briefBufs(&k, send.b, recv.b) || send.b.Overlaps(recv.b) {
 		return false, nil
 	}
@@ -124,7 +124,7 @@ func (c *Comm) briefAlltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, 
 	k.KeepAt, ok[1] = briefBlock(k.Out, size, recvCounts, recvDispls, me)
 	k.In, ok[2] = briefBlock(k.In, size, sendCounts, sendDispls, 1-me)
 	k.Out, ok[3] = briefBlock(k.Out, size, recvCounts, recvDispls, 1-me)
-	if ok != [4]bool{true, true, true, true} || len(k.Kept) != len(k.KeepAt) || max(len(k.In), len(k.Out)) > engine.BriefPairBytes {
+	if ok != [4]bool{true, true, true, true} || len(k.Kept) != len(k.KeepAt) || max(len(k.In), len(k.Out)) > engine.FastPairBytes {
 		return false, nil
 	}
 	return c.brief(&k, false)

@@ -55,7 +55,7 @@ func (k *Checker) retired() {
 
 // left is what the process has left, a line each.
 func (k *Checker) left(e *engine.Engine) (lines []string) {
-	messages := engine.Unreceived(e)
+	messages := e.Unreceived()
 	k.mu.Lock()
 	var uses []*Use
 	for _, u := range k.uses {

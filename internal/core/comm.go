@@ -183,5 +183,5 @@ func (c *Comm) SetTable(t *selection.Table) {
 		t = c.Proc.Table
 	}
 	c.Table = t
-	c.Ctx.ForgetBrief()
+	c.Ctx.ForgetFastColl()
 }

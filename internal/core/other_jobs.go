@@ -15,7 +15,6 @@ import (
 	"gompi/internal/base/fault"
 	"gompi/internal/base/wire"
 	"gompi/internal/control/protocol"
-	"gompi/internal/engine"
 	"gompi/transport"
 )
 
@@ -88,7 +87,7 @@ func (p *Process) reachable() error {
 	if err != nil {
 		return fmt.Errorf("transport %q: %w", reaches, err)
 	}
-	if err := engine.Open(p.Engine, t); err != nil {
+	if err := p.Engine.AddTransport(t); err != nil {
 		return err
 	}
 	a.open, a.addrs = nil, append(a.addrs, addrs...)
@@ -145,7 +144,7 @@ func (p *Process) Alone() bool { return p.otherJobs == nil }
 // jobOver ends the talk with another job, of which the control plane hears nothing more.
 func (p *Process) jobOver(job wire.JobID) {
 	p.otherJobs.forget(job)
-	engine.JobOver(p.Engine, job)
+	p.Engine.RetireJob(job)
 }
 
 // mixed reports whether the members are of several jobs.

@@ -213,7 +213,7 @@ func (p *Process) listen(b Boot) {
 }
 
 // Calls returns the calls in which the process waits, and for which ranks.
-func (p *Process) Calls() []callreg.Entry { return engine.Calls(p.Engine) }
+func (p *Process) Calls() []callreg.Entry { return p.Engine.Calls() }
 
 func (p *Process) lost(b Boot, why error) {
 	p.cancel(why)
@@ -244,7 +244,7 @@ func (p *Process) Rest() (left int, err error) {
 	p.tell()
 	p.tellLeft()
 	left = p.Engine.Live()
-	if err = engine.Rest(p.Engine, p.Ctx); err == nil {
+	if err = p.Engine.Rest(p.Ctx); err == nil {
 		err = p.say(protocol.KindIdle)
 	}
 	return left, err
@@ -260,14 +260,14 @@ func (p *Process) tell() {
 		return
 	}
 	for rank, id := range p.World.Members.All() {
-		if name, text := engine.Told(p.Engine, id); text != "" && id != p.Self {
+		if name, text := p.Engine.PeerStats(id); text != "" && id != p.Self {
 			fmt.Fprintf(os.Stderr, "gompi: %s to rank %d by %s: %s\n", p.Called(), rank, name, text)
 		}
 	}
 }
 
 // SetWays chooses which way messages go between processes of a host. The tuner uses it.
-func (p *Process) SetWays(w tuning.Table) { engine.SetWays(p.Engine, w) }
+func (p *Process) SetWays(w tuning.Table) { p.Engine.SetThresholds(w) }
 
 // Quit is Finalize for a program that ends at once: the kernel frees the rest. Nothing may
 // use the process afterwards.
@@ -275,7 +275,7 @@ func (p *Process) Quit() (left int, err error) {
 	p.tell()
 	p.tellLeft()
 	left = p.Engine.Live()
-	if err = engine.Settle(p.Engine, p.Ctx); err == nil {
+	if err = p.Engine.Settle(p.Ctx); err == nil {
 		err = p.say(protocol.KindFinalize)
 	}
 	return left, err

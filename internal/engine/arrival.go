@@ -10,15 +10,15 @@ import (
 
 // arrival is an unexpected message.
 //
-// There may be a million of them, for each of which its sender was charged a
-// unit: see TestArrivalsAreSmall.
+// There may be a million of them. Its sender was charged a fixed number of bytes for each;
+// TestArrivalsAreSmall checks that an arrival takes no more.
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
 	atPeer   list.Link[arrival] // in Peer.announcements
 	data     []byte             // payload: the message, or what an RTS carries
 	units    int32
-	aux      uint32 // this and the next three are of the envelope
+	aux      uint32 // this and the next three come from the envelope
 	kind     kind
 	flags    uint8
 	elements elements
@@ -37,8 +37,8 @@ func (a *arrival) bytes() int64 {
 	return length
 }
 
-// arrivalPool recycles arrivals and their memory, as far as what a peer may
-// send to begin with needs them.
+// arrivalPool recycles arrivals and their memory. It keeps no more than what a peer may
+// send with its initial credit.
 type arrivalPool struct {
 	free   []*arrival
 	blocks bytepool.Pool

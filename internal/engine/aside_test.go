@@ -115,7 +115,7 @@ func (b *pollBox) Take(h *wire.Header, _ int) (payload []byte, ok bool) {
 // polls for itself, and the process is never quiet.
 func TestAwaitAsideAtWork(t *testing.T) {
 	const most = 80 // calls until it is told
-	ns := boardJob(t, 2, nil)
+	ns := areaJob(t, 2, nil)
 	bcast := func() { // it leaves the root at once, and is there on the other rank
 		for _, n := range ns {
 			if f := n.Collective(n.ctx, n.call64(collectives.OpBcast, nil, make([]uint64, 1), 1, 0)); f != nil {
@@ -173,7 +173,7 @@ func TestAwaitAsideAtWork(t *testing.T) {
 // between. The longest stands beside the mean.
 func BenchmarkAside(b *testing.B) {
 	const apart = 2 * time.Millisecond
-	ns := boardJob(b, 2, nil)
+	ns := areaJob(b, 2, nil)
 	var total, longest time.Duration
 	for range b.N {
 		var since time.Time

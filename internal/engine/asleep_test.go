@@ -110,14 +110,14 @@ func testSecondLook(t *testing.T, again bool) {
 	if !wait.DelayedStores {
 		t.Skip("here no look comes before the store")
 	}
-	ns := boardJob(t, 2, nil)
+	ns := areaJob(t, 2, nil)
 	const rounds = 20
 	seen := 0
 	for range rounds {
 		out, done := make([]uint64, 1), make(chan *fault.Fault, 1)
 		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
-		b := ns[1].ctx.board
-		root := new(shmcoll.Board) // as rank 0 sees it
+		b := ns[1].ctx.area
+		root := new(shmcoll.Area) // as rank 0 sees it
 		root.Open(b.heap.Memory()[:collmem.Size(2)], 0, 2, quiet{})
 		asleep := func() bool {
 			ns[1].mu.Lock()

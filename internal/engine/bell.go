@@ -8,17 +8,17 @@ import (
 	"gompi/transport"
 )
 
-// bell is how another process of this host is woken that sleeps over memory which
-// it shares with this one. It takes no connection.
+// bell wakes another process of this host that sleeps while it waits for memory that it
+// shares with this one. It needs no connection.
 type bell struct {
-	bell transport.Bell // nil until it has come
-	due  bool           // it is to be rung then
+	bell transport.Bell // nil until it has been fetched
+	due  bool           // ring it as soon as it has been fetched
 }
 
-// wakeMember makes a rank that may sleep look at its boards: by an envelope that says
-// nothing where there is a connection, else by its bell: the one that it has named on
-// the board b, which may be nil, or that of its contact.
-func (nt *network) wakeMember(c *Context, b *board, rank int) {
+// wakeMember makes a rank that may sleep look at its areas. If there is a connection, an
+// empty envelope does that. Otherwise this process rings the rank's bell: the one that the
+// rank has named in the area b (which may be nil), or the bell in its contact.
+func (nt *network) wakeMember(c *Context, b *area, rank int) {
 	proc := c.Members.At(rank)
 	if p := nt.peers[proc]; p != nil && p.state == peerUp {
 		nt.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
@@ -46,8 +46,8 @@ func (nt *network) wakeMember(c *Context, b *board, rank int) {
 	}
 }
 
-// namedBell is the bell that a process has named, nil if that does not lead to one. It
-// asks nobody.
+// namedBell returns the bell that a process has named, or nil if the name leads to none. It
+// sends no request.
 func (nt *network) namedBell(proc wire.ProcID, name [2]uint64) transport.Bell {
 	s := nt.sharer()
 	if s == nil || name == [2]uint64{} {
@@ -60,8 +60,8 @@ func (nt *network) namedBell(proc wire.ProcID, name [2]uint64) transport.Bell {
 	return b
 }
 
-// fetchBell asks for a bell, and rings it if that is due. Without one the process
-// is woken by a message.
+// fetchBell fetches a bell from the control plane, and rings it if that is due. If there is
+// no bell, a message wakes the process.
 func (nt *network) fetchBell(proc wire.ProcID, b *bell) {
 	contact, err := nt.fetchContact(proc)
 	nt.process.mu.Lock()

@@ -37,12 +37,12 @@ func (n *named) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error)
 	return n.Bell(wire.Contact{Proc: p, Segment: -1, Bell: -1})
 }
 
-// Who sleeps over a board is woken by the bell that it has named there, and nobody is
+// Who sleeps over an area is woken by the bell that it has named there, and nobody is
 // asked for a contact; where that name leads to none, its contact has one.
 func TestNamedBells(t *testing.T) {
 	for _, lies := range []bool{false, true} {
 		var found, contacts atomic.Int32
-		ns := boardJob(t, 3, func(i int, c *Config) {
+		ns := areaJob(t, 3, func(i int, c *Config) {
 			c.Transports[0] = &named{c.Transports[0].(*inproc.Transport), c.Self, lies, &found}
 			c.Control.(*testControl).contact = func(p wire.ProcID) (wire.Contact, error) {
 				contacts.Add(1)

@@ -15,7 +15,7 @@ func TestPartOfStrided(t *testing.T) {
 		for range 300 {
 			n := 1 + rnd.IntN(2000)
 			data := noise(7, n)
-			a := newArea(&s, rnd.IntN(300), n, 0).put(data)
+			a := newStriped(&s, rnd.IntN(300), n, 0).put(data)
 			lo := rnd.IntN(n)
 			mid := lo + rnd.IntN(n-lo+1)
 			hi := mid + rnd.IntN(n-mid+1)
@@ -36,12 +36,12 @@ func TestPartOfStrided(t *testing.T) {
 }
 
 // window is the same memory from another place on.
-func (a *area) window(off, n, shift int) *area {
-	return &area{a.shape, a.mem[shift:], off, n}
+func (a *striped) window(off, n, shift int) *striped {
+	return &striped{a.shape, a.mem[shift:], off, n}
 }
 
 // addresses are the places of all bytes in packed order.
-func (a *area) addresses(shift int) (at []int) {
+func (a *striped) addresses(shift int) (at []int) {
 	for i := range a.n {
 		at = append(at, shift+a.shape.place(a.off+i))
 	}
@@ -55,17 +55,17 @@ func TestOverlapsAndSame(t *testing.T) {
 	seen := map[[2]bool]int{}
 	for range 20_000 {
 		s, o := &all[rnd.IntN(len(all))], &all[rnd.IntN(len(all))]
-		mem := newArea(s, 0, 4000, 0).mem
+		mem := newStriped(s, 0, 4000, 0).mem
 		mem = append(mem, make([]byte, 8000)...)
-		p := &area{s, mem, rnd.IntN(200), rnd.IntN(200)}
+		p := &striped{s, mem, rnd.IntN(200), rnd.IntN(200)}
 		shift := rnd.IntN(3) * rnd.IntN(150)
-		q := (&area{o, mem, 0, 0}).window(rnd.IntN(200), rnd.IntN(200), shift)
+		q := (&striped{o, mem, 0, 0}).window(rnd.IntN(200), rnd.IntN(200), shift)
 		if rnd.IntN(3) == 0 {
-			q = (&area{s, mem, 0, 0}).window(p.off, p.n, 0)
+			q = (&striped{s, mem, 0, 0}).window(p.off, p.n, 0)
 			shift = 0
 			if e := int(s.t.Extent()); p.off >= len(s.places) && rnd.IntN(2) == 0 {
 				shift = e
-				q = (&area{s, mem, 0, 0}).window(p.off-len(s.places), p.n, e)
+				q = (&striped{s, mem, 0, 0}).window(p.off-len(s.places), p.n, e)
 			}
 		}
 		x, y := p.addresses(0), q.addresses(shift)

@@ -8,7 +8,7 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// closeContact gives up the file descriptors of a contact that nobody uses.
+// closeContact closes the file descriptors of a contact that is not used.
 func closeContact(c wire.Contact) {
 	for _, fd := range []int{c.Segment, c.Bell} {
 		if c.SameHost && fd >= 0 {

@@ -6,5 +6,5 @@ package engine
 
 import "gompi/internal/base/wire"
 
-// closeContact: contacts have no descriptors here.
+// closeContact does nothing: contacts have no descriptors on this system.
 func closeContact(wire.Contact) {}

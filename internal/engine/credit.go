@@ -11,11 +11,11 @@ import (
 	"gompi/transport"
 )
 
-// What a frame of kindCredit says beside the numbers.
+// Flags of a kindCredit frame.
 const (
-	creditState     = 1 << iota // the following hold from now on
-	noMoreEager                 // what eager credit does not cover goes as an announcement
-	noMoreEnvelopes             // no announcement either, of the context in the key
+	creditState     = 1 << iota // the other flags hold from now on
+	noMoreEager                 // a message beyond the eager credit must be announced
+	noMoreEnvelopes             // messages of the context in the key must not even be announced
 )
 
 // flow is the flow control of a process: docs/design/016-credit.md.
@@ -24,11 +24,11 @@ type flow struct {
 	net     *network
 
 	credit   credit.Flow
-	tight    []*Peer     // that were told that there is no more
-	arrivals arrivalPool // what it is charged for
+	tight    []*Peer     // peers that were told that there is no more credit
+	arrivals arrivalPool // the memory that the credit pays for
 }
 
-// creditOf is what a message costs credit of.
+// creditOf returns the kind of credit that a message uses.
 func (k kind) creditOf() credit.Kind {
 	if k == kindRTS {
 		return credit.Announced
@@ -36,8 +36,7 @@ func (k kind) creditOf() credit.Kind {
 	return credit.Eager
 }
 
-// charge counts an unexpected message of n units, for which the peer must have
-// had credit.
+// charge counts an unexpected message of n units against the peer's credit.
 func (fl *flow) charge(p *Peer, k kind, n int32) bool {
 	what := fl.credit.Charge(&p.credit, k.creditOf(), n, p.state == peerDown)
 	if what.Over > 0 {
@@ -57,8 +56,7 @@ func (fl *flow) charge(p *Peer, k kind, n int32) bool {
 	return true
 }
 
-// fills is the context with most announcements of a peer that nobody has
-// received.
+// fills returns the context with most announcements of a peer without a receive.
 func (p *Peer) fills() (most wire.ContextID) {
 	count := map[wire.ContextID]int{}
 	for a := range p.announcements.All {
@@ -72,22 +70,23 @@ func (p *Peer) fills() (most wire.ContextID) {
 	return most
 }
 
-// release gives back the credit and memory of an arrival.
+// release returns the credit and memory of an arrival.
 func (fl *flow) release(u *arrival) {
 	p, k, n := u.peer, u.kind, u.units
 	fl.arrivals.put(u)
 	fl.giveBack(p, k, fl.credit.Release(&p.credit, k.creditOf(), n, p.state == peerDown))
 }
 
-// giveBack returns credit for a message that the peer sent: at once to this process
-// itself.
+// giveBack returns credit for a message of a peer. For this process itself it does so at
+// once.
 func (fl *flow) giveBack(p *Peer, k kind, n int32) {
 	if fl.credit.GiveBack(&p.credit, k.creditOf(), n) || p.link == fl.net.links[0] {
 		fl.returnCredit(p)
 	}
 }
 
-// returnCredit sends what is owed, and how things stand.
+// returnCredit sends the peer the credit that is due, and the state of this process's
+// memory.
 func (fl *flow) returnCredit(p *Peer) {
 	back := p.credit.Settle()
 	flags, key := uint8(creditState), wire.ContextID{}
@@ -102,16 +101,15 @@ func (fl *flow) returnCredit(p *Peer) {
 	if p.link == fl.net.links[0] {
 		fl.credited(p, &envelope{key: to, flags: flags, aux: uint32(back.Eager)})
 		if p.hasQueued() {
-			fl.process.prog.Wake() // to send what has waited for it
+			fl.process.prog.Wake() // for sends that have waited for it
 		}
 		return
 	}
 	fl.net.control(p, to, kindCredit, flags, uint32(back.Eager))
 }
 
-// settleUp returns what is owed to peers that have been told that there is no
-// more: nothing may come of them until they have it, and this process is about
-// to sleep.
+// settleUp returns credit to peers that were told that there is no more. This process is
+// about to sleep, and nothing may come from them until they have it.
 func (fl *flow) settleUp() {
 	kept := fl.tight[:0]
 	for _, p := range fl.tight {
@@ -149,28 +147,27 @@ func (fl *flow) credited(p *Peer, env *envelope) {
 	}
 }
 
-// Sends that wait for credit stay in the queue, in order: more is on its way.
-// When the receiver has no memory left those of the communicator that has
-// filled it are put aside, so that collectives and other communicators pass.
+// Sends that wait for credit stay in the queue, in order: more credit is on its way. When
+// the receiver has no memory left, the sends of the communicator that has filled it are put
+// aside, so that collectives and other communicators pass them.
 
-// stall puts r aside if it must wait for the receiver to receive.
+// stall puts r aside if it must wait until the receiver receives messages.
 func (p *Peer) stall(r *Request) bool {
 	if !p.fillsIt(r) || p.stalled.first == nil && p.credit.Envelopes() {
 		return false
 	}
-	r.aside = true
+	r.stalled = true
 	p.stalled.push(r)
 	p.stalls()
 	return true
 }
 
-// fillsIt reports whether r is of the kind that has filled the receiver.
+// fillsIt reports whether r belongs to the communicator that has filled the receiver.
 func (p *Peer) fillsIt(r *Request) bool {
 	return p.credit.NoEnvelopes() && r.posted.Key.Plane() == wire.TrafficP2P && r.ctx.ID == p.filler
 }
 
-// mayAnnounce reports whether there is envelope credit for r, or it passes
-// without.
+// mayAnnounce reports whether there is envelope credit for r, or r needs none.
 func (p *Peer) mayAnnounce(r *Request) bool {
 	return p.credit.MayAnnounce(p.fillsIt(r))
 }

@@ -291,7 +291,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 		ns[1].iprobe()
 		ns[1].mu.Lock()
 		defer ns[1].mu.Unlock()
-		return len(ns[1].news) == 2
+		return len(ns[1].notices) == 2
 	})
 	var st Status
 	r := ns[1].world(t, id(1), m)
@@ -302,11 +302,11 @@ func TestNewsBeforeCreation(t *testing.T) {
 		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Call: shmcoll.Call{Out: buffer.Of(b), Unit: 1}})
 	})
 	wantClass(t, "collective", f, fault.Aborted)
-	if len(ns[1].news) != 0 {
+	if len(ns[1].notices) != 0 {
 		t.Fatal("news is kept")
 	}
 	// Those of many communicators that never come are bounded.
-	for s := range uint32(maxNews + 100) {
+	for s := range uint32(maxNotices + 100) {
 		c := ns[0].world(t, id(10+s), m)
 		ns[0].Revoke(c)
 		ns[0].FreeContext(c)
@@ -315,7 +315,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 		ns[1].iprobe()
 		ns[1].mu.Lock()
 		defer ns[1].mu.Unlock()
-		return len(ns[1].news) == maxNews && ns[1].news[maxNews-1].id == id(10+maxNews+99)
+		return len(ns[1].notices) == maxNotices && ns[1].notices[maxNotices-1].id == id(10+maxNotices+99)
 	})
 }
 
@@ -352,7 +352,7 @@ func TestRevokedByChange(t *testing.T) {
 		ns[2].iprobe()
 		ns[2].mu.Lock()
 		defer ns[2].mu.Unlock()
-		return len(ns[2].news) == 1
+		return len(ns[2].notices) == 1
 	})
 	why("a later receive", soon(t, "receive", receive(2, ns[2].world(t, id, m))))
 }

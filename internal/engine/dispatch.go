@@ -52,12 +52,11 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 	}
 }
 
-// progress polls every transport once and deals with what happened. The lock
-// is held. It returns the number of events and continuations.
+// progress polls every transport once and handles the events. The caller holds the lock. It
+// returns the number of events and continuations.
 func (e *Engine) progress() int { return e.poll(false) }
 
-// poll is progress, which passes over costly transports in most turns if it is
-// called in a spin.
+// poll is progress. If it is called in a spin, it skips costly transports in most turns.
 func (e *Engine) poll(spin bool) int {
 	total := 0
 	e.prog.Turns++
@@ -111,7 +110,7 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 	case transport.EvDown:
 		if p := l.peer(ev.Slot); p == nil {
 		} else if p.state >= peerLost || p.link != l || p.slot != ev.Slot {
-			// A contact of its own, beside or after the one in use.
+			// a second contact, beside or after the one in use
 			l.setPeer(ev.Slot, nil)
 			l.Release(ev.Slot)
 			if p.other == l && p.otherSlot == ev.Slot {
@@ -128,14 +127,14 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 	}
 }
 
-// takeOwn takes in what this process has sent to itself. Nobody handles events
+// takeOwn handles what this process has sent to itself. No other goroutine handles events
 // of the loop meanwhile.
 func (e *Engine) takeOwn() {
 	p := e.peers[e.cfg.Self]
 	if p == nil {
 		return
 	}
-	var ev [4]transport.Event // Engine.events is in use if a transport told of a departure
+	var ev [4]transport.Event // Engine.events is in use if a transport reported a failure
 	for e.pump(p); e.loop.head < len(e.loop.queue); e.pump(p) {
 		for i := range e.loop.Poll(ev[:]) {
 			e.handle(p.link, &ev[i])

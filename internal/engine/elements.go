@@ -10,17 +10,16 @@ import (
 	"gompi/internal/data/dtype"
 )
 
-// elements says of what a point-to-point message consists, as far as the
-// envelope holds it at no cost: the kind of its elements if they are basic ones.
-// With Config.Check that of derived ones too, or, if they mix several, a digest
-// of the kinds and widths of all numbers in the message. What has one byte is a
-// byte there.
+// elements describes what a point-to-point message consists of, as far as the envelope can
+// hold it at no cost. Of basic elements it is their kind. With Config.Check it covers
+// derived elements too: their common kind or, if they mix several kinds, a digest of the
+// kinds and widths of all numbers in the message. Anything one byte wide counts as a byte.
 type elements uint16
 
-// digested marks a digest in the other bits; no kind is as large.
+// digested marks a digest in the other bits. No kind reaches it.
 const digested elements = 1 << 15
 
-// elementsOf describes the first n bytes of a buffer; 0 says nothing of them.
+// elementsOf describes the first n bytes of a buffer. Zero means that nothing is known.
 func (ps *process) elementsOf(b *buffer.Buf, n int64) elements {
 	if !ps.cfg.Check || b.Type == nil {
 		return kindOf(b)
@@ -28,7 +27,7 @@ func (ps *process) elementsOf(b *buffer.Buf, n int64) elements {
 	return digestOf(b, n)
 }
 
-// kindOf is elementsOf of basic elements; of others it says nothing.
+// kindOf is elementsOf for basic elements. For others it returns 0.
 func kindOf(b *buffer.Buf) elements {
 	if b.Type == nil {
 		return 0
@@ -36,7 +35,7 @@ func kindOf(b *buffer.Buf) elements {
 	return elements(b.Type.Kind)
 }
 
-// digestOf is elementsOf of any elements.
+// digestOf is elementsOf for any elements.
 func digestOf(b *buffer.Buf, n int64) elements {
 	t := b.Type
 	if t.Kind != dtype.Opaque || n == 0 {
@@ -50,7 +49,7 @@ func digestOf(b *buffer.Buf, n int64) elements {
 	return d.sum()
 }
 
-// sentElements is what the envelope of a send tells.
+// sentElements returns the elements that the envelope of a send carries.
 func (ps *process) sentElements(pl wire.TrafficClass, b *buffer.Buf) elements {
 	if pl != wire.TrafficP2P {
 		return 0
@@ -58,8 +57,8 @@ func (ps *process) sentElements(pl wire.TrafficClass, b *buffer.Buf) elements {
 	return ps.elementsOf(b, b.Bytes())
 }
 
-// misfit is why what was sent does not go into a buffer, nil if it does or
-// nobody knows. Bytes go with everything.
+// misfit returns why the message does not fit the receive's buffer. Nil means that it fits
+// or that nothing is known. Bytes fit everything.
 func (ps *process) misfit(r *Request, env *envelope, n int64) error {
 	sent := env.elements
 	if sent.any() {
@@ -70,18 +69,18 @@ func (ps *process) misfit(r *Request, env *envelope, n int64) error {
 	case sent == wanted || wanted.any():
 		return nil
 	case (sent|wanted)&digested != 0 && (n > r.buf.Bytes() || sent.digest(n) == wanted.digest(n)):
-		return nil // or it is cut, and the digest is of all of it
+		return nil // or the message is cut, and the digest is of all of it
 	}
 	return fmt.Errorf("rank %d sent %v, rank %d receives %v", env.key.Source(), sent, r.ctx.Rank, wanted)
 }
 
-// word is the place of elements in a header.
+// word returns the elements at their place in a header.
 func (x elements) word() uint64 { return uint64(x) << 16 }
 
-// any reports whether elements go with all others.
+// any reports whether the elements fit all others.
 func (x elements) any() bool { return x == 0 || x == elements(dtype.Uint8) }
 
-// digest is that of n bytes of them.
+// digest returns the digest of n bytes of these elements.
 func (x elements) digest(n int64) elements {
 	if x&digested != 0 {
 		return x
@@ -99,16 +98,16 @@ func (x elements) String() string {
 	return dtype.Kind(x).String()
 }
 
-// numberDigest folds a sequence of numbers into a few bits by their kinds and
-// widths, however it is cut into runs.
+// numberDigest folds a sequence of numbers into a few bits, by their kinds and widths. The
+// result does not depend on how the sequence is cut into runs.
 type numberDigest struct {
-	width, n int64 // the run at its end
+	width, n int64 // of the run at the end
 	kind     dtype.Kind
 	h        uint64
 }
 
-// add adds count times a signature, but not more than size bytes, and returns
-// how many are left.
+// add adds a signature count times, but at most size bytes, and returns how many bytes are
+// left.
 func (d *numberDigest) add(s []dtype.Run, count, size int64) int64 {
 	for ; count > 0 && size > 0; count-- {
 		for _, r := range s {

@@ -9,9 +9,9 @@ import (
 	"gompi/transport"
 )
 
-// Engine is the message engine of one process. Methods are safe for any
-// goroutine. The lock guards all fields. Most are parts, embedded by value: doc.go lists
-// them, and each is described where its methods are.
+// Engine is the message engine of one process. Its methods are safe for any
+// goroutine. The lock guards all fields. Most of them are parts, embedded by
+// value: doc.go lists them.
 type Engine struct {
 	process
 	waiters
@@ -25,12 +25,18 @@ type Engine struct {
 	receives
 	communicators
 	schedules
-	parts
-	pairs
+	partitions
+	sendRecvs
 
-	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
-	events   [16]transport.Event
-	in       wire.Header             // of the message that RecvNow takes
+	// sharing is held shared while a Sharer is used without mu. It is taken
+	// before mu.
+	sharing sync.RWMutex
+
+	// Memory of poll and RecvNow, so that they allocate nothing.
+	events [16]transport.Event
+	in     wire.Header
+
+	// Memory shared with other processes.
 	memories map[wire.ProcID]*Memory // of processes that have not ended
-	heaps    usedHeaps               // that this process uses
+	heaps    usedHeaps               // in use by this process
 }

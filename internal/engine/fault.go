@@ -8,10 +8,10 @@ import (
 	"gompi/internal/engine/match"
 )
 
-// failPending fails what a process leaves undone in a context that has it, but for
-// what hangs on its peer. One that has left may have done its part.
+// failPending fails everything that a process leaves undone in a context, except what is
+// listed at its peer. A process that has left in order may have done its part.
 func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCut bool) bool {
-	s, ok := c.seatFor(proc)
+	s, ok := c.memberFor(proc)
 	if !ok {
 		return false
 	}
@@ -27,28 +27,28 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 	}
 	for k := range c.colls.Each {
 		if f.Class != fault.Left || k.awaits(int(s.rank())) {
-			// Of a death everybody hears.
+			// The control plane tells all ranks of a death.
 			e.abort(k, f, f.Class != fault.ProcFailed)
 			continue
 		}
 		for _, r := range k.started {
-			if r.parent == k && !r.done && r.kind == reqRecv && seatOf(r.posted.Key.Plane(), r.posted.Key.Source()) == s {
+			if r.parent == k && !r.done && r.kind == reqRecv && memberOf(r.posted.Key.Plane(), r.posted.Key.Source()) == s {
 				e.failRecv(r, f)
 			}
 		}
 	}
-	if c.node != nil && f.Class != fault.Left {
-		for k := range c.node.ctx.colls.Each {
+	if c.host != nil && f.Class != fault.Left {
+		for k := range c.host.ctx.colls.Each {
 			e.abort(k, f, f.Class != fault.ProcFailed)
 		}
 	}
 	return true
 }
 
-// postFault is what stands against posting r, which may be a step of an
-// operation that was started before.
+// postFault returns the fault that forbids to post r. r may be a step of an operation that
+// has started before.
 func (e *Engine) postFault(r *Request, pl wire.TrafficClass) *fault.Fault {
-	if r.parent != nil && !r.parent.pair {
+	if r.parent != nil && !r.parent.sendRecv {
 		return r.ctx.awaitFault(r.rank, pl)
 	}
 	f := r.ctx.recvFault(r.rank, pl)
@@ -63,8 +63,8 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 	for k := range c.colls.Each {
 		e.abort(k, f, false)
 	}
-	if c.node != nil {
-		e.failContext(c.node.ctx, f)
+	if c.host != nil {
+		e.failContext(c.host.ctx, f)
 	}
 	posted := func(r *Request) bool {
 		if r.posted.Key.Plane() != wire.TrafficFault {
@@ -83,7 +83,7 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 		case reqOther:
 			e.endOther(r, f)
 		case reqPart:
-			e.partAbort(r.coll.part, f)
+			e.partAbort(r.coll.partitioned, f)
 		}
 	}
 	e.wakeProbers()
@@ -98,8 +98,8 @@ func (e *Engine) endOther(r *Request, f *fault.Fault) {
 	e.complete(r)
 }
 
-// failAll ends everything with f, at once: the process is finalized and its
-// transports are about to close.
+// failAll ends everything with f at once: the process is finalized and its transports are
+// about to close.
 func (e *Engine) failAll(f *fault.Fault) {
 	for _, p := range e.peers {
 		p.in, p.out = streamList{}, streamList{}
@@ -120,7 +120,7 @@ func (e *Engine) failAll(f *fault.Fault) {
 		}
 	}
 	for hs := e.prog.Hooks(); len(hs) > 0; hs = e.prog.Hooks() {
-		hs[0].(watch).quit(e, f)
+		hs[0].(processHook).quit(e, f)
 	}
 	e.wakeProbers()
 	e.wakeSyncers()
@@ -130,12 +130,13 @@ func (e *Engine) failAll(f *fault.Fault) {
 // on it, pending or later, ends with Revoked (ULFM's MPIX_Comm_revoke).
 func (e *Engine) Revoke(c *Context) { c.RevokeBy(0) }
 
-// RevokeBy is Revoke because a change was rolled back, which all members are told; 0:
-// because of none.
+// RevokeBy revokes the communicator because a change was rolled back, and tells all members
+// which one. Zero means that no change is the reason.
 func (c *Context) RevokeBy(undone fault.Rollback) {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	// What is pending on a freed one nobody else ends: the change takes it along.
+	// Nobody else ends operations that are pending on a freed communicator. The change ends
+	// them.
 	if undone != 0 || c.faults == nil || !c.faults.freed {
 		c.revokeBy(undone)
 	}
@@ -163,8 +164,8 @@ func (c *Context) revokeBy(undone fault.Rollback) {
 	e.failContext(c, c.stepFault())
 }
 
-// abandon gives up a collective whose context has ended: nobody can finish it
-// without this rank, so the communicator is revoked.
+// abandon gives up a collective whose context.Context has ended. No rank can finish it
+// without this one, so the communicator is revoked.
 func (e *Engine) abandon(k *coll, f *fault.Fault) {
 	e.abort(k, f, false)
 	e.revoke(k.ctx)

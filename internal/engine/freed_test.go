@@ -22,8 +22,8 @@ func TestSerialSetGaps(t *testing.T) {
 		if got := n.freed.Intervals(proc(1)); got > idset.MaxGaps {
 			t.Fatalf("%d ranges are kept", got)
 		}
-		if len(n.contexts) != 2 || len(n.news) != 0 {
-			t.Fatalf("%d contexts, %d news", len(n.contexts), len(n.news))
+		if len(n.contexts) != 2 || len(n.notices) != 0 {
+			t.Fatalf("%d contexts, %d news", len(n.contexts), len(n.notices))
 		}
 	}
 	if _, err := ns[0].NewContext(wire.ContextID{Creator: proc(1), Serial: 2}, ns[0].ctx.Members, nil); err == nil {

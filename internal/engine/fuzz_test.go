@@ -147,9 +147,9 @@ func FuzzFrames(f *testing.F) {
 			ops = append(ops,
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: 1, Tag: int32(i)}),
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: match.Any, Tag: match.Any}),
-				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: newArea(&strided[i], 0, 100*i, 0).buf(), Source: 1, Tag: int32(4 + i)}),
+				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: newStriped(&strided[i], 0, 100*i, 0).buf(), Source: 1, Tag: int32(4 + i)}),
 				e.Isend(c, &SendArgs{Op: "Isend", Buf: buffer.Of(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}),
-				e.Isend(c, &SendArgs{Op: "Isend", Buf: newArea(&strided[1+i], 0, 2000*i, 0).buf(), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
+				e.Isend(c, &SendArgs{Op: "Isend", Buf: newStriped(&strided[1+i], 0, 2000*i, 0).buf(), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
 		}
 		e.mu.Lock()
 		p := e.peers[other]
@@ -182,8 +182,8 @@ func FuzzFrames(f *testing.F) {
 		if e.peers[other] != nil {
 			t.Fatal("the dead peer is kept")
 		}
-		if server.down != 1 || p.frames.bytes != 0 || p.frames.first != nil || p.parts != nil {
-			t.Fatalf("%d times down, %d bytes of frames and %d of parts are left", server.down, p.frames.bytes, len(p.parts))
+		if server.down != 1 || p.frames.bytes != 0 || p.frames.first != nil || p.frameParts != nil {
+			t.Fatalf("%d times down, %d bytes of frames and %d of parts are left", server.down, p.frames.bytes, len(p.frameParts))
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

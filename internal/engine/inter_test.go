@@ -111,15 +111,15 @@ func TestAccused(t *testing.T) {
 	intra, _ := testJobOf(t, 2, nil, nil)
 	for _, x := range []struct {
 		c      *Context
-		teller seat
+		teller member
 		fault  fault.Fault
-		want   seat
+		want   member
 		ok     bool
 	}{
-		{inter, 0, fault.Fault{Peer: 1}, ^seat(1), true},               // the other side's remote rank is ours
-		{inter, 0, fault.Fault{Peer: 1, Local: true}, 1, true},         // its local rank is remote
-		{inter, ^seat(0), fault.Fault{Peer: 1}, 1, true},               // this side's remote rank
-		{inter, ^seat(0), fault.Fault{Peer: 1, Local: true}, -2, true}, // this side's local rank
+		{inter, 0, fault.Fault{Peer: 1}, ^member(1), true},               // the other side's remote rank is ours
+		{inter, 0, fault.Fault{Peer: 1, Local: true}, 1, true},           // its local rank is remote
+		{inter, ^member(0), fault.Fault{Peer: 1}, 1, true},               // this side's remote rank
+		{inter, ^member(0), fault.Fault{Peer: 1, Local: true}, -2, true}, // this side's local rank
 		{inter, 0, fault.Fault{Peer: 2}, 0, false},
 		{inter, 0, fault.Fault{Peer: 2, Local: true}, 0, false},
 		{inter, 0, fault.Fault{Peer: match.MaxSource + 1}, 0, false},

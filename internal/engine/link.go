@@ -9,24 +9,24 @@ import (
 	"gompi/transport"
 )
 
-// copiedMax is up to where every transport copies at once instead of keeping
-// a reference: Sent, Full or Broken, never Queued.
+// copiedMax is the largest payload that every transport copies at once: it answers Sent,
+// Full or Broken, never Queued.
 const copiedMax = 16 << 10
 
-// link is one transport with the engine's view of its slots.
+// link is one transport, with the engine's peers by slot.
 type link struct {
 	transport.Transport
 	caps  transport.Caps
 	boxes transport.FastBoxes // nil if it has no fast boxes
-	place transport.Reserver  // nil if strided memory is packed elsewhere
+	place transport.Reserver  // nil if strided memory must be packed elsewhere
 	eager int                 // largest eager payload
 	piece int64               // largest piece of a stream
 	short int64               // largest payload that goes without a request
-	every uint64              // polled only in these turns of a spin
+	every uint64              // a spin polls the transport once in so many turns
 	slots []*Peer             // by slot
 }
 
-// newLink is the engine's end of a transport; base is the credit that a peer begins with.
+// newLink wraps a transport. base is the initial credit of a peer.
 func newLink(t transport.Transport, eagerMax int, base int64) *link {
 	l := &link{Transport: t, caps: t.Caps()}
 	l.every = uint64(max(l.caps.SpinEvery, 1))
@@ -38,8 +38,8 @@ func newLink(t transport.Transport, eagerMax int, base int64) *link {
 	} else if eagerMax < 0 {
 		l.eager = -1
 	}
-	// An eager message must be affordable with three quarters of the
-	// credit gone, or it could wait for ever.
+	// An eager message must be affordable with three quarters of the credit used. Otherwise
+	// it could wait for ever.
 	l.eager = min(l.eager, int(base/4)-credit.UnitBytes)
 	l.short = int64(min(l.eager, copiedMax))
 	l.piece = int64(min(l.caps.EagerMax, copiedMax))
@@ -60,7 +60,8 @@ func (l *link) setPeer(s transport.Slot, p *Peer) {
 	l.slots[s] = p
 }
 
-// tellOversubscribed tells the transports what the policy says of the processors.
+// tellOversubscribed tells the transports whether the policy counts processors as
+// oversubscribed.
 func (nt *network) tellOversubscribed() {
 	for _, l := range nt.links {
 		if c, ok := l.Transport.(transport.Oversubscriber); ok {
@@ -69,11 +70,11 @@ func (nt *network) tellOversubscribed() {
 	}
 }
 
-// checkEvery is how often transports are asked to look for what was damaged on
-// its way, for which somebody might wait without end.
+// checkEvery is how often transports look for damaged messages, for which a receiver might
+// wait for ever.
 const checkEvery = 5 * time.Second
 
-// startChecks begins that, if a transport needs it.
+// startChecks starts these checks if a transport needs them.
 func (nt *network) startChecks() {
 	for _, l := range nt.links {
 		if _, ok := l.Transport.(transport.Checker); ok {
@@ -96,11 +97,10 @@ func (nt *network) checkLinks() {
 		}
 	}
 	nt.checks.Reset(checkEvery)
-	nt.process.prog.Wake() // for what it has found
+	nt.process.prog.Wake() // the check may have found something
 }
 
-// sharer is the transport whose memory processes of a host share, nil if there
-// is none.
+// sharer returns the transport with shared memory of the host, or nil.
 func (nt *network) sharer() transport.Sharer {
 	if l := nt.sharingLink(); l != nil {
 		return l.Transport.(transport.Sharer)
@@ -108,7 +108,7 @@ func (nt *network) sharer() transport.Sharer {
 	return nil
 }
 
-// sharingLink is the link whose transport is a Sharer, nil if there is none.
+// sharingLink returns the link whose transport is a Sharer, or nil.
 func (nt *network) sharingLink() *link {
 	for _, l := range nt.links[1:] {
 		if _, ok := l.Transport.(transport.Sharer); ok {
@@ -118,8 +118,8 @@ func (nt *network) sharingLink() *link {
 	return nil
 }
 
-// singleCopy is the transport by which processes of a host reach each other's
-// memory, nil if there is none.
+// singleCopy returns the transport by which processes of a host access each other's memory,
+// or nil.
 func (nt *network) singleCopy() transport.SingleCopy {
 	for _, l := range nt.links[1:] {
 		if x, ok := l.Transport.(transport.SingleCopy); ok {
@@ -129,7 +129,7 @@ func (nt *network) singleCopy() transport.SingleCopy {
 	return nil
 }
 
-// far reports whether there are peers that share no memory with this process.
+// far reports whether a peer shares no memory with this process.
 func (nt *network) far() bool {
 	for _, l := range nt.links[1:] {
 		if !l.caps.Local && len(l.slots) > 0 {

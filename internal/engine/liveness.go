@@ -13,21 +13,21 @@ import (
 	"gompi/internal/control/callreg"
 )
 
-// What this process knows of others: docs/design/015-failure-semantics.md. Only
-// the control plane says that a process has died or left.
+// A process learns the end of others from the control plane alone.
+// docs/design/015-failure-semantics.md.
 
-// liveness is what a process knows of the end of others, and asks about it.
+// liveness is what a process knows of the ends of others, and its queries about them.
 type liveness struct {
 	process *process
 	waiters *waiters
 
-	dead     map[wire.ProcID]*departure // those that have ended, as long as anybody cares
-	watched  map[wire.ProcID]struct{}   // whose end will be told
-	asked    map[wire.ProcID]int        // by name: calls of Ask that Unask has not ended
-	pings    map[uint64]*ping           // not answered yet
+	dead     map[wire.ProcID]*departure // processes that have ended, as long as a context or a query needs them
+	watched  map[wire.ProcID]struct{}   // processes whose end the control plane will report
+	asked    map[wire.ProcID]int        // by process: calls of Ask that Unask has not ended
+	pings    map[uint64]*ping           // without an answer so far
 	lastPing uint64
-	lost     []loss    // who will answer no more, in the order in which it was learnt
-	syncers  []*waiter // who wait for the last messages of those that have ended
+	lost     []loss    // processes that will not answer any more, in the order in which this process learnt it
+	syncers  []*waiter // they wait for the last messages of processes that have ended
 }
 
 func newLiveness(p *process, w *waiters) liveness {
@@ -41,22 +41,22 @@ func newLiveness(p *process, w *waiters) liveness {
 	}
 }
 
-// departure is how a process ended.
+// departure is the end of a process, and how it came about.
 type departure struct {
-	how   string      // died: "was killed ..."; left: "has finalized ...", said of it
-	class fault.Class // ProcFailed, Left, or Transport: there never was such a process
-	told  bool        // to the server of remote memory
-	holds int         // contexts that have it
+	how   string      // for messages: "was killed ..." if it died, "has finalized ..." if it left
+	class fault.Class // ProcFailed, Left, or Transport if there was no such process
+	told  bool        // the server of remote memory knows
+	holds int         // contexts that have the process as a member
 }
 
-// loss is what became of a process that will answer no more: it has ended, or
-// lives and cannot be reached.
+// loss is a process that will not answer any more: it has ended, or it lives and cannot be
+// reached.
 type loss struct {
 	proc wire.ProcID
-	f    *fault.Fault // of no seat
+	f    *fault.Fault // without a member: see faultAt
 }
 
-// fault says nothing of who it was: errors have the rank.
+// fault returns the fault of the end. It names no rank: the caller adds that.
 func (d *departure) fault() *fault.Fault {
 	if d.class == fault.Left {
 		return &fault.Fault{Class: fault.Left, Peer: -1, Err: left{-1, d.how}}
@@ -64,8 +64,8 @@ func (d *departure) fault() *fault.Fault {
 	return &fault.Fault{Class: d.class, Peer: -1, Err: errors.New(d.how)}
 }
 
-// hold asks to be told of the end of all members of a context. The control
-// plane also tells of those that have ended.
+// hold asks the control plane to report the end of each member of a context. It also
+// reports members that have ended already.
 func (lv *liveness) hold(c *Context) {
 	if len(lv.watched) == 0 {
 		lv.watched = make(map[wire.ProcID]struct{}, c.Members.Len()+c.Remote.Len())
@@ -83,8 +83,8 @@ func (lv *liveness) hold(c *Context) {
 	}
 }
 
-// unwatched reports whether nothing is known of a process and nothing will be
-// told, and notes that it is asked for.
+// unwatched reports whether the end of a process is neither known nor asked for. It marks
+// it as asked for.
 func (lv *liveness) unwatched(p wire.ProcID) bool {
 	if _, asked := lv.watched[p]; asked || p == lv.process.cfg.Self || lv.dead[p] != nil {
 		return false
@@ -99,7 +99,7 @@ func (lv *liveness) ask(p wire.ProcID) {
 	}
 }
 
-// wakeSyncers lets those look again who wait for news of others.
+// wakeSyncers wakes the waiters that wait for the end of others.
 func (lv *liveness) wakeSyncers() {
 	for _, w := range lv.syncers {
 		lv.process.prog.Hit(&w.Waiter)
@@ -117,8 +117,7 @@ func (l *liveness) unlose(proc wire.ProcID) bool {
 	return true
 }
 
-// awaitEnd waits until another process has ended or a ping was answered, or until
-// user ends.
+// awaitEnd waits until another process has ended, a ping was answered, or user ends.
 func (lv *liveness) awaitEnd(c *Context, op fault.Call, user context.Context) {
 	w := lv.waiters.newWaiter()
 	w.Need, w.user = 1, user
@@ -129,20 +128,19 @@ func (lv *liveness) awaitEnd(c *Context, op fault.Call, user context.Context) {
 	lv.waiters.freeWaiter(w)
 }
 
-// A process that cannot be reached may be about to end: on a busy machine the
-// control plane's word of that comes seconds later. So nobody is given up after
-// a time. The process itself is asked, by way of the control plane, and one that
-// is leaving does not answer.
+// A process that cannot be reached may be about to end. On a busy machine the control plane
+// reports that seconds later, so no timeout decides. The control plane asks the process
+// itself: a process that is leaving does not answer.
 
-// ping is a question whether a process takes part in the job.
+// ping is a query whether a process takes part in the job.
 type ping struct {
 	proc     wire.ProcID
-	peer     *Peer // which waits for it; or nil
+	peer     *Peer // it waits for the answer; may be nil
 	answered bool
 }
 
-// ping asks a process, until unping or its answer. Answered by this process
-// itself it says that the control plane has told of all deaths it knew of.
+// ping asks a process until unping or the answer. If this process itself answers, the
+// control plane has reported all deaths that it knew when it was asked.
 func (lv *liveness) ping(proc wire.ProcID, p *Peer) (uint64, *ping) {
 	lv.lastPing++
 	g := &ping{proc: proc, peer: p}
@@ -153,7 +151,7 @@ func (lv *liveness) ping(proc wire.ProcID, p *Peer) (uint64, *ping) {
 
 func (l *liveness) unping(id uint64) { delete(l.pings, id) }
 
-// Pinged tells that a process cannot reach this one, and asks.
+// Pinged tells the engine that a process cannot reach this one, and asks for an answer.
 func (lv *liveness) Pinged(by wire.ProcID, id uint64) {
 	lv.process.mu.Lock()
 	defer lv.process.mu.Unlock()
@@ -162,10 +160,10 @@ func (lv *liveness) Pinged(by wire.ProcID, id uint64) {
 	}
 }
 
-// hasFinalized is said of a process that has left in order.
+// hasFinalized describes a process that has left in order.
 const hasFinalized = "has finalized; nothing more will come"
 
-// left is the cause of an error that a process has left the job.
+// left is the cause of an error: a process has left the job.
 type left struct {
 	rank int32
 	how  string

@@ -8,7 +8,7 @@ import (
 	"gompi/internal/engine/match"
 )
 
-// matching is where receives and messages meet that came before each other.
+// matching joins receives and messages, in whichever order they come.
 type matching struct {
 	process *process
 	reqs    *requests
@@ -16,25 +16,24 @@ type matching struct {
 	flow    *flow
 
 	table   match.Table[Request, arrival]
-	probers []*waiter // that wait for a message to lie there
+	probers []*waiter // they wait for a message to arrive
 }
 
-// dropArrived throws away the messages of a context that is not used again.
+// dropArrived drops the messages of a context that is not used again.
 func (mt *matching) dropArrived(id wire.ContextID) {
 	for _, a := range mt.table.DropContext(id.Creator, id.Serial) {
 		mt.discard(a.Val)
 	}
 }
 
-// discard throws an unexpected message away and tells its sender, for whom it
-// counts as received.
+// discard drops an unexpected message. For its sender it counts as received.
 func (mt *matching) discard(u *arrival) {
 	env := u.envelope()
 	mt.reject(u.peer, &env)
 	mt.flow.release(u)
 }
 
-// reject tells the sender of a message that nobody receives.
+// reject tells a sender that its message will not be received.
 func (mt *matching) reject(p *Peer, env *envelope) {
 	if env.kind == kindRTS {
 		mt.net.control(p, env.key, kindRefuse, 0, env.aux)
@@ -79,7 +78,7 @@ func (mt *matching) cancelRecv(r *Request, f *fault.Fault) {
 	mt.reqs.complete(r)
 }
 
-// cancelAsked answers a sender that wants its message back.
+// cancelAsked answers a sender that wants to cancel its message.
 func (mt *matching) cancelAsked(p *Peer, env envelope) {
 	answer := kindCancelNo
 	if u := mt.findSent(p, &env); u != nil {
@@ -90,8 +89,8 @@ func (mt *matching) cancelAsked(p *Peer, env envelope) {
 	mt.net.control(p, env.key, answer, 0, env.aux)
 }
 
-// findSent returns the unmatched message that a peer's answer or question
-// names. The key of both is the same.
+// findSent returns the unmatched message that a frame of a peer names. Both have the same
+// key.
 func (mt *matching) findSent(p *Peer, env *envelope) *arrival {
 	is := func(u *arrival) bool {
 		return u.peer == p && u.node.Key == env.key && u.aux == env.aux && (u.kind == kindRTS || u.flags&flagSync != 0)
@@ -104,7 +103,7 @@ func (mt *matching) findSent(p *Peer, env *envelope) *arrival {
 	return nil
 }
 
-// dropTag throws away what has arrived for a collective that failed.
+// dropTag drops the messages of a collective that failed.
 func (mt *matching) dropTag(c *Context, tag int32) {
 	for _, pl := range [...]wire.TrafficClass{wire.TrafficColl, wire.TrafficCollLocal} {
 		key := c.keys[pl].With(match.Any, tag)

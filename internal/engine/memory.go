@@ -11,14 +11,14 @@ import (
 	"gompi/transport"
 )
 
-// Shares reports whether this process can share memory with others of its host.
+// Shares reports whether this process can share memory with other processes of its host.
 func (e *Engine) Shares() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sharer() != nil
 }
 
-// errNone is the answer where no transport can.
+// errNone is the error if no transport can share memory.
 func (e *Engine) errNone() error {
 	if e.closed {
 		return fmt.Errorf("%w: the process was finalized", transport.ErrUnavailable)
@@ -26,9 +26,9 @@ func (e *Engine) errNone() error {
 	return fmt.Errorf("%w: no transport of this process shares memory", transport.ErrUnavailable)
 }
 
-// beginSharing is the sharer of a call that does not hold the lock, because the
-// operating system may take long. Each ends with sharing.RUnlock, before which
-// no transport is closed.
+// beginSharing returns the sharer for a call that does not hold the engine's lock, because
+// the operating system may take long. The caller must end the use with sharing.RUnlock. No
+// transport is closed before that.
 func (e *Engine) beginSharing() (transport.Sharer, error) {
 	e.sharing.RLock()
 	e.mu.Lock()
@@ -40,8 +40,8 @@ func (e *Engine) beginSharing() (transport.Sharer, error) {
 	return s, nil
 }
 
-// Share gives out n zeroed bytes that processes of this host can Join, until
-// Unshare. place names them.
+// Share gives out n zeroed bytes that processes of this host can Join until Unshare. place
+// names them.
 func (e *Engine) Share(n int) (mem []byte, place uint64, err error) {
 	s, err := e.beginSharing()
 	defer e.sharing.RUnlock()
@@ -51,7 +51,7 @@ func (e *Engine) Share(n int) (mem []byte, place uint64, err error) {
 	return s.Share(n)
 }
 
-// Unshare takes back memory of Share that all who joined have left.
+// Unshare takes back memory of Share after all that joined have left it.
 func (e *Engine) Unshare(mem []byte, place uint64) {
 	s, err := e.beginSharing()
 	defer e.sharing.RUnlock()
@@ -62,8 +62,8 @@ func (e *Engine) Unshare(mem []byte, place uint64) {
 	s.Unshare(mem, place)
 }
 
-// Join makes memory that another process of this host has shared usable here,
-// until Leave. place and n came from it and are not trusted. It may block.
+// Join maps memory that another process of this host has shared, until Leave. place and n
+// came from that process and are not trusted. It may block.
 func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	e.mu.Lock()
 	if e.sharer() == nil || e.closed {
@@ -84,8 +84,8 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	return s.Join(c, place, n)
 }
 
-// common makes the memory usable here that the members of a communicator have in
-// common, until leaveCommon. The lock is not held.
+// common maps the memory that the members of a communicator share, until leaveCommon. The
+// caller must not hold the lock.
 func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.ArenaRange, err error) {
 	ranks, handed := c.Members.Len(), s.Preallocated()
 	n := collmem.HeapBytes(ranks, handed)
@@ -108,7 +108,7 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Aren
 	return mem, x, err
 }
 
-// given is common of memory that the agent has given to all members, as those of a set.
+// given is common for memory that the agent has given to all members, as members of a set.
 func (c *Context) given(set uint32, x wire.ArenaRange) ([]byte, error) {
 	e := c.e
 	x.File = -1
@@ -126,21 +126,20 @@ func (c *Context) given(set uint32, x wire.ArenaRange) ([]byte, error) {
 	return mem, err
 }
 
-// leaveCommon ends the use of memory of common: nothing of this process touches it
-// any more.
+// leaveCommon ends the use of memory of common. This process does not touch it any more.
 func (e *Engine) leaveCommon(s transport.Sharer, mem []byte, x wire.ArenaRange) {
 	s.Leave(mem)
 	if s.Preallocated() {
-		e.cfg.Control.LeaveCommon(x) // who has no connection any more holds it until it ends
+		e.cfg.Control.LeaveCommon(x) // without a connection the agent keeps the extent until this process ends
 	}
 }
 
-// Leave ends a Join, or a Share whose memory others go on using.
+// Leave ends a Join, or a Share whose memory other processes go on using.
 func (e *Engine) Leave(mem []byte) { e.sharer().Leave(mem) }
 
-// Register lets processes of this host that know the key access b, which is on
-// the heap, until Hide; proof is what they need besides to reach this process.
-// ok is false if no transport can do that.
+// Register lets processes of this host that know the key access b, which is on the heap,
+// until Unregister. They need proof as well to reach this process. ok is false if no
+// transport can do that.
 func (e *Engine) Register(b []byte) (key uint64, proof [2]uint64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,7 +151,7 @@ func (e *Engine) Register(b []byte) (key uint64, proof [2]uint64, ok bool) {
 	return x.Register(b), proof, true
 }
 
-// Unregister ends a Register. Accesses that have begun may still be under way.
+// Unregister ends a Register. Accesses that have begun may go on.
 func (e *Engine) Unregister(key uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,8 +160,8 @@ func (e *Engine) Unregister(key uint64) {
 	}
 }
 
-// ReachMemory returns what another process of this host has exposed, if this
-// one can access it; the proof came from there. It may block.
+// ReachMemory returns the memory that another process of this host has registered, if this
+// process can access it. The proof came from that process. It may block.
 func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,8 +172,8 @@ func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	if x == nil || e.closed {
 		return nil, e.errNone()
 	}
-	// The end of p is remembered meanwhile, though perhaps no communicator has
-	// it: the pid in the contact is acknowledged then.
+	// Keep the end of p meanwhile, though perhaps no communicator has it as a member: then
+	// the pid in the contact is acknowledged.
 	e.asked[p]++
 	c, err := e.contact(p)
 	d := e.dead[p]
@@ -186,11 +185,11 @@ func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := e.memories[p]; m != nil { // another goroutine came first
+	if m := e.memories[p]; m != nil { // another goroutine has done it
 		closeContact(c)
 		return m, nil
 	}
-	if d != nil { // the contact may be somebody else's by now
+	if d != nil { // the contact may name another process by now
 		closeContact(c)
 		return nil, fmt.Errorf("%w: process %v %s", transport.ErrPeerGone, p, d.how)
 	}
@@ -206,8 +205,7 @@ func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	return m, nil
 }
 
-// contact asks the control plane for a process. The lock is given away
-// meanwhile.
+// contact asks the control plane how to reach a process. It releases the lock meanwhile.
 func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
 	e.mu.Unlock()
 	c, err := e.fetchContact(p)
@@ -215,25 +213,24 @@ func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
 	return c, err
 }
 
-// Memory is what another process of this host has exposed. It may be used by
-// any goroutine, without the engine's lock: a copy that is under way holds off
-// the acknowledgement of that process's end, after which its name may be given
-// to another. Afterwards everything is transport.ErrPeerGone, as it is when this
-// process was finalized.
+// Memory is the registered memory of another process of this host. Any goroutine may use it
+// without the engine's lock. A copy under way delays the acknowledgement of that process's
+// end; only after that the process's name may be used again. After the end, or after this
+// process was finalized, every access returns transport.ErrPeerGone.
 type Memory struct {
 	using sync.RWMutex // shared during copies
 	gone  bool         // guarded by using; changed with the engine's lock held
 	mem   transport.Memory
 }
 
-// lose ends all use.
+// lose ends all accesses.
 func (m *Memory) lose() {
 	m.using.Lock()
 	m.gone = true
 	m.using.Unlock()
 }
 
-// loseMemory ends the use of a process's memory. The lock is held.
+// loseMemory ends the use of a process's memory. The caller holds the lock.
 func (e *Engine) loseMemory(p wire.ProcID) {
 	if m := e.memories[p]; m != nil {
 		delete(e.memories, p)
@@ -241,15 +238,14 @@ func (e *Engine) loseMemory(p wire.ProcID) {
 	}
 }
 
-// loseMemories is loseMemory of all: who is finalized has let go of everybody.
+// loseMemories is loseMemory for all processes: a finalized process acknowledges all ends.
 func (e *Engine) loseMemories() {
 	for p := range e.memories {
 		e.loseMemory(p)
 	}
 }
 
-// Bytes returns the memory itself if it is in this process's address space,
-// else nil.
+// Bytes returns the memory itself if it is in this process's address space, else nil.
 func (m *Memory) Bytes(key uint64) []byte {
 	if d, ok := m.mem.(transport.Direct); ok {
 		return d.Bytes(key)

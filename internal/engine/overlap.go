@@ -9,41 +9,40 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// All ranks must start the collectives of a communicator in one order, so two
-// goroutines cannot be in such calls at once. The second to come finds out. To
-// tell who the first is, it asks: the first looks up its own call site in its
-// wait loop, so that calls that do not overlap pay for a nil check only.
+// All ranks must start the collectives of a communicator in the same order, so two
+// goroutines must not be in such calls at once. The second caller detects it, and asks the
+// first for its call site. The first looks that up in its wait loop, so that calls without
+// overlap pay only for a nil check.
 
-// overlap is the fault of a collective call that comes while another goroutine
-// blocks in one; the other ranks hear that it is not made here. The lock is
-// given away while the question is open.
+// overlap returns the fault of a collective call that comes while another goroutine blocks
+// in one. The other ranks are told that the call is not made here. overlap releases the
+// lock while the query is open.
 func (e *Engine) overlap(c *Context, a *CollArgs) *fault.Fault {
 	e.refuse(c, a)
-	if n := c.node; n != nil && n.ctx.inside != nil {
+	if n := c.host; n != nil && n.ctx.blocking != nil {
 		c = n.ctx
 	}
-	first, site := c.inside, "elsewhere"
+	first, site := c.blocking, "elsewhere"
 	op := first.op
-	if b := c.board; b != nil && first == &b.req {
+	if b := c.area; b != nil && first == &b.req {
 		if b.ask == nil {
-			b.ask = &question{answered: make(chan struct{})}
+			b.ask = &siteQuery{answered: make(chan struct{})}
 		}
-		site = e.wonder(b.ask)
+		site = e.awaitSite(b.ask)
 	} else if w := first.waiter; w != nil {
 		q := w.ask
 		if q == nil {
-			q = &question{answered: make(chan struct{})}
+			q = &siteQuery{answered: make(chan struct{})}
 			w.ask = q
 			e.prog.Ask(&w.Waiter)
 		}
-		site = e.wonder(q)
+		site = e.awaitSite(q)
 	}
 	return &fault.Fault{Class: fault.Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, e.caller(), op, site)}
 }
 
-// Refuse counts a collective call that is not made because its arguments are
-// wrong here, so that the calls after it keep their numbers, and tells the
-// other ranks, whose call ends with Aborted.
+// Refuse counts a collective call that is not made because its arguments are wrong here. So
+// later calls keep their numbers. It tells the other ranks, whose call ends with Aborted.
 func (e *Engine) Refuse(c *Context, a *CollArgs) {
 	e.mu.Lock()
 	e.refuse(c, a)

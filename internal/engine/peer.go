@@ -23,67 +23,74 @@ const (
 	peerNew        peerState = iota // never spoken to
 	peerConnecting                  // a goroutine fetches its contact
 	peerUp
-	peerEnding // its connection has ended; what came by its other contact is yet to be seen
-	peerLost   // its connection has ended, and the control plane has yet to say why
+	peerEnding // its connection has ended; messages by its second contact are still unread
+	peerLost   // its connection has ended; the control plane has not said why
 	peerDown
 )
 
 // Peer is another process (or this one) as the engine sees it.
 type Peer struct {
+	// The connection. link and slot are set in state peerUp, and before it when
+	// the peer has connected first.
 	proc   wire.ProcID
 	link   *link
 	slot   transport.Slot
 	state  peerState
-	full   bool              // the transport refused; EvWritable will come
-	slow   bool              // full, or sends lie aside
-	box    transport.FastBox // its messages alone; nil if not known
-	dying  bool              // the control plane says that it has ended; EvDown will come
+	full   bool              // the transport refused a message; EvWritable will come
+	slow   bool              // messages must be queued: full, or stalled is not empty
+	box    transport.FastBox // the messages of this peer alone; nil: not known
+	dying  bool              // the control plane reported its end; EvDown will come
 	broken bool              // this process gives the connection up; EvDown will come
-	why    error             // of that, or of EvDown
-	down   *fault.Fault
-	listed bool // in e.blocked
+	why    error             // the reason of broken, or of EvDown
+	down   *fault.Fault      // set in state peerDown
+	listed bool              // in network.blocked
 
-	// other is a second contact, of messages that come in: the peer and this
-	// process have begun one at the same time, by transports of which one of them
-	// cannot use the first. nil: none.
+	// A second contact, for incoming messages: peer and process have connected
+	// at the same time, by different transports, because one of them cannot use
+	// the first. other is nil if there is none.
 	other     *link
 	otherSlot transport.Slot
 
+	// Flow control.
 	credit        credit.Account
-	announcements list.List[arrival] // that nobody has received
+	announcements list.List[arrival] // without a receive
 	tight         bool               // in flow.tight
-	filledBy      wire.ContextID     // who has most of these, once it was told that it gets no more
+	filledBy      wire.ContextID     // has most of announcements; set when the peer is told that there is no more
 	filler        wire.ContextID     // whose messages fill the receiver
 
-	ctl    []ctlFrame // control frames, before all else
-	tells  bool       // receives wait until these have left: see received
-	frames frameQueue // of remote memory, before sends
-	parts  []byte     // of a frame that comes in parts
-	sends  sendQueue
-	// stalled are earlier sends than those of the same communicator in sends.
+	// Queues of outgoing frames, in the order in which they are sent.
+	ctl        []ctlFrame // control frames of the engine
+	receipts   bool       // receives wait until ctl is empty: see received
+	frames     frameQueue // of remote memory
+	frameParts []byte     // of an incoming frame in parts
+	sends      sendQueue
+	// stalled are sends put aside, older than the sends of the same communicator
+	// in sends.
 	stalled sendQueue
 
-	// recalls are sends of which Cancel was sent to the peer, in the order in which it
-	// answers. The send may have ended since.
+	// recalls are sends that this process has asked to cancel, in the order of
+	// the answers to come. A send may have ended since.
 	recalls []Handle
 
-	out streamList // sends that the peer has pulled, oldest first
-	in  streamList // receives that have pulled
+	// Streams, oldest first: sends that the peer has pulled, and receives that
+	// this process has pulled.
+	out streamList
+	in  streamList
 
-	ping uint64 // of one that is lost, or cannot be answered
+	ping uint64 // id of the query about a peer that is lost or cannot be answered
 
 	ops list.List[Request] // see Request.hang
 }
 
-// network is who there is, and how it is reached.
+// network has the peers of a process, and how they are reached.
 type network struct {
 	process *process
 	live    *liveness
 	flow    *flow
 	up      interface {
-		// pump sends what is queued for a peer whose link takes something.
+		// pump sends what is queued for a peer whose link has room.
 		pump(p *Peer)
-		// linkDown tells that a connection has ended.
+		// linkDown reports that a connection has ended.
 		linkDown(p *Peer, err error)
 	}
 
@@ -91,22 +98,21 @@ type network struct {
 	links   []*link
 	checks  *time.Timer // nil if no transport needs them
 	peers   map[wire.ProcID]*Peer
-	blocked []*Peer                          // those with something in their queues
-	head    wire.Header                      // of the message being sent: off the stack once
-	frame   [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
+	blocked []*Peer                          // with something in their queues
+	head    wire.Header                      // of the message being sent; here, not on the stack
+	frame   [rtsLen + transport.MaxDesc]byte // payload of an RTS, likewise
 	pack    packer
-	bells   map[wire.ProcID]*bell // of processes that share boards and no connection
+	bells   map[wire.ProcID]*bell // of processes with a shared area and without a connection
 }
 
-// ctlFrame is a frame of the engine itself; its payload is want, if that is
-// not 0.
+// ctlFrame is a control frame of the engine. Its payload is want, if that is not 0.
 type ctlFrame struct {
 	h    wire.Header
 	want int64
 }
 
-// ready reports whether a message may go to the transport at once: the link
-// stands, and nothing waits in front of it.
+// ready reports whether a message may go to the transport at once: the peer is connected,
+// and no message is queued before it.
 func (p *Peer) ready() bool {
 	return p.state == peerUp && p.sends.first == nil && !p.slow && len(p.ctl) == 0
 }
@@ -115,8 +121,8 @@ func (p *Peer) hasQueued() bool {
 	return p.sends.first != nil || p.stalled.first != nil || len(p.ctl) > 0 || p.frames.first != nil || p.out.first != nil
 }
 
-// peerOf returns the record of a process, making it on first use. That of one
-// whose end was told is not kept.
+// peerOf returns the record of a process, and makes it on first use. The record of a
+// process that has ended is not kept.
 func (nt *network) peerOf(proc wire.ProcID) *Peer {
 	if p := nt.peers[proc]; p != nil {
 		return p
@@ -134,7 +140,7 @@ func (nt *network) peerOf(proc wire.ProcID) *Peer {
 	return p
 }
 
-// connect starts to make contact; the queue is pumped when it stands.
+// connect starts to connect. The queue is pumped when the connection is up.
 func (nt *network) connect(p *Peer) {
 	p.state = peerConnecting
 	go func() {
@@ -145,7 +151,7 @@ func (nt *network) connect(p *Peer) {
 	}()
 }
 
-// connected is an attempt to make contact. false: it may do a little later.
+// connected is one attempt to connect. False means that it may succeed later.
 func (nt *network) connected(p *Peer, r *retry.Retry) bool {
 	c, err := nt.process.cfg.Control.Contact(p.proc)
 	nt.process.mu.Lock()
@@ -166,7 +172,7 @@ func (nt *network) connected(p *Peer, r *retry.Retry) bool {
 	case p.link == nil:
 		nt.up.linkDown(p, err)
 	default:
-		// The peer has made the link. If it has ended since, its messages come
+		// The peer has connected. If that has ended since, its messages come
 		// first, then EvDown.
 		p.why = err
 		nt.suspect(p)
@@ -175,8 +181,8 @@ func (nt *network) connected(p *Peer, r *retry.Retry) bool {
 	return true
 }
 
-// attach connects p by the first transport that can reach it; by none before
-// that by which it has reached this process.
+// attach connects p by the first transport that can reach it. It skips the transports
+// before the one by which p has reached this process.
 func (nt *network) attach(p *Peer, c wire.Contact) error {
 	var failed error
 	for _, l := range nt.links[max(1, slices.Index(nt.links, p.link)):] {
@@ -192,7 +198,7 @@ func (nt *network) attach(p *Peer, c wire.Contact) error {
 			nt.up.pump(p)
 			return nil
 		}
-		c.Segment, c.Bell = -1, -1 // were Connect's
+		c.Segment, c.Bell = -1, -1 // Connect owns them now
 		failed = errors.Join(failed, fmt.Errorf("by %s: %w", l.caps.Name, err))
 		if next, later := nt.tryNext(p, l, err); later {
 			return errAnswering
@@ -207,13 +213,13 @@ func (nt *network) attach(p *Peer, c wire.Contact) error {
 	return fmt.Errorf("%w by any of this process's transports", transport.ErrUnreachable)
 }
 
-// errAnswering: another transport is tried when transfers have ended that this one
-// answers.
+// errAnswering means that transfers from the peer must end before another transport is
+// tried: only this one can answer them.
 var errAnswering = errors.New("transfers from the peer go on")
 
-// tryNext reports whether to connect p by another transport after l could not, or
-// later to try again: while a transfer from p can only be answered by l. It says
-// neither if l may do a little later, and if it was not l that failed.
+// tryNext reports whether to connect p by another transport after l has failed, or later:
+// transfers from p can only be answered by l. Both are false if l may succeed later, and if
+// the failure was not l's.
 func (nt *network) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	for _, no := range [...]error{transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
 		if errors.Is(err, no) || retry.OutOfFiles(err) {
@@ -249,18 +255,18 @@ func (p *Peer) dropOther() {
 	}
 }
 
-// peerUp takes an incoming contact. If this process is connecting to the same
-// peer, its own Connect will be given the same slot.
+// peerUp handles an incoming connection. If this process is connecting to the same peer,
+// its own Connect will return the same slot.
 func (nt *network) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := nt.peerOf(proc)
 	l.setPeer(s, p)
 	switch {
 	case p.state == peerLost && p.link == nil:
-		// It was made before the attempt to connect failed, and is seen after it.
+		// The peer connected before this process failed to, and is seen only now.
 		p.link, p.slot, p.state = l, s, peerConnecting
 		return
 	case p.state >= peerEnding:
-		l.Fail(s) // nothing of it counts any more
+		l.Fail(s) // its messages do not count any more
 		return
 	case p.state != peerNew:
 		if p.link == nil {
@@ -284,26 +290,25 @@ func (nt *network) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	}
 }
 
-// refused books that the transport takes no more for p until EvWritable. A
-// transport that was armed before need not have thought of that.
+// refused records that the transport takes no more for p until EvWritable. It wakes the
+// process: a transport that was armed before may not know that room is wanted.
 func (nt *network) refused(p *Peer) {
 	p.full, p.slow = true, true
 	nt.process.prog.Wake()
 }
 
-// maxControl bounds the answers kept for a peer that asks and does not read:
-// more than its credit can ask for.
+// maxControl bounds the answers kept for a peer that asks and does not read. It
+// is more than the peer's credit can ask for.
 func (p *Peer) maxControl() int {
 	return int(8*credit.Envelopes + 2*p.credit.Given())
 }
 
-// control sends a frame of the engine itself, before queued messages.
+// control sends a control frame, before queued messages.
 func (nt *network) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
 	nt.controlBytes(p, key, k, flags, aux, 0)
 }
 
-// controlBytes is control of a frame that tells a number of bytes, if that is
-// not 0.
+// controlBytes is control for a frame that carries a number of bytes, if that is not 0.
 func (nt *network) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux uint32, want int64) {
 	if p.state == peerDown || nt.process.closed {
 		return
@@ -351,17 +356,17 @@ func (nt *network) list(p *Peer) {
 
 // dequeue removes r from the queue that it is in.
 func (p *Peer) dequeue(r *Request) {
-	if !r.aside {
+	if !r.stalled {
 		p.sends.remove(r)
 		return
 	}
-	r.aside = false
+	r.stalled = false
 	p.stalled.remove(r)
 	p.stalls()
 }
 
-// endsPending reports whether the end of a process is told but not yet acted on: its
-// last messages come first.
+// endsPending reports whether the control plane has reported an end on which this process
+// has not acted: the last messages come first.
 func (nt *network) endsPending() bool {
 	for _, p := range nt.peers {
 		if p.dying {
@@ -371,15 +376,15 @@ func (nt *network) endsPending() bool {
 	return false
 }
 
-// suspect asks whether a peer that cannot be reached takes part in the job: the
-// control plane of its end, and itself.
+// suspect asks whether a peer that cannot be reached takes part in the job. It asks the
+// control plane and, through it, the peer.
 func (nt *network) suspect(p *Peer) {
 	nt.live.ask(p.proc)
 	nt.live.unping(p.ping)
 	p.ping, _ = nt.live.ping(p.proc, p)
 }
 
-// protocol cuts off a peer that broke the rules, or that cannot be answered.
+// protocol cuts off a peer that broke the rules or that cannot be answered.
 func (nt *network) protocol(p *Peer, err error) {
 	if p == nil || p.state >= peerLost {
 		return
@@ -397,7 +402,7 @@ func (nt *network) protocol(p *Peer, err error) {
 	p.link.Cut(p.slot, err) // EvDown follows
 }
 
-// cutBy is what another process says when it cannot reach this one.
+// cutBy is the reason that another process gives for not reaching this one.
 type cutBy string
 
 func (c cutBy) Error() string { return "it cannot reach this process: " + string(c) }
@@ -415,12 +420,12 @@ func (p *Peer) unreachable() *fault.Fault {
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
-// stalls notes whether messages may not go straight to the transport.
+// stalls updates slow: whether messages must be queued.
 func (p *Peer) stalls() { p.slow = p.full || p.stalled.first != nil }
 
 // tell sends a frame to every living member.
 func (nt *network) tell(c *Context, k kind, pl wire.TrafficClass, tag int32, aux uint32) {
-	for s := range c.seats {
+	for s := range c.others {
 		if c.lossOf(s) != nil {
 			continue
 		}

@@ -20,8 +20,8 @@ type ProbeArgs struct {
 // Message is a message that a matched probe has taken; one receive gets it.
 type Message struct{ a *arrival }
 
-// Probe looks for the oldest fitting message, or waits for one. found is false
-// only if Wait is false and there is none.
+// Probe returns the oldest matching message, or waits for one. found is false only if Wait
+// is false and there is none.
 func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found bool, f *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,7 +29,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 	for first := true; ; first = false {
 		if a := e.table.Peek(key); a != nil {
 			u := a.Val
-			if !c.sentBy(u.peer, seat(a.Key.Source())) {
+			if !c.sentBy(u.peer, member(a.Key.Source())) {
 				e.table.Take(a)
 				e.protocol(u.peer, foreign(u.peer, a.Key))
 				e.release(u)
@@ -77,7 +77,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 	}
 }
 
-// Imrecv receives a message that a matched probe took. A message is received
+// Imrecv receives a message that a matched probe has taken. Each message can be received
 // once.
 func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
 	e.mu.Lock()

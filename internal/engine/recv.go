@@ -23,11 +23,11 @@ type RecvArgs struct {
 	Source int32 // rank in the remote group, or match.Any
 	Tag    int32 // or match.Any
 	Plane  wire.TrafficClass
-	Value  bool            // wants an encoded Go value
+	Value  bool            // an encoded Go value is expected
 	User   context.Context // may be nil
 }
 
-// receives are the messages that come to this process, and who receives them.
+// receives are the incoming messages of a process, and its receive operations.
 type receives struct {
 	process *process
 	reqs    *requests
@@ -36,16 +36,21 @@ type receives struct {
 	msgs    *matching
 	comms   *communicators
 	up      interface {
-		// postFault is what stands against posting a receive.
+		// postFault returns the fault that forbids to post r, or nil.
 		postFault(r *Request, pl wire.TrafficClass) *fault.Fault
 	}
 }
 
-// startRecv starts a receive; as a part of a pair it reports to parent.
+// startRecv starts a receive. As part of another operation it reports to parent.
 func (rv *receives) startRecv(c *Context, a *RecvArgs, parent *coll) *Request {
 	r := rv.reqs.newRequest(reqRecv)
 	r.parent = parent
-	r.op, r.ctx, r.buf, r.user, r.rank, r.tag = a.Op, c, a.Buf, a.User, a.Source, a.Tag
+	r.op = a.Op
+	r.ctx = c
+	r.buf = a.Buf
+	r.user = a.User
+	r.rank = a.Source
+	r.tag = a.Tag
 	if a.Value {
 		r.flags = flagValue
 	}
@@ -53,15 +58,14 @@ func (rv *receives) startRecv(c *Context, a *RecvArgs, parent *coll) *Request {
 	return r
 }
 
-// post puts a receive into the matching table or gives it the oldest fitting
-// message.
+// post adds a receive to the matching table, or gives it the oldest matching message.
 func (rv *receives) post(r *Request, key match.Key) {
 	r.posted.Key, r.posted.Val = key, r
 	c := r.ctx
 	if c.faults != nil || rv.process.closed {
 		if f := rv.up.postFault(r, key.Plane()); f != nil {
-			// What a failed process sent whole is still delivered, and what
-			// this one has sent to itself.
+			// Messages that a failed process sent whole are still delivered, and so are
+			// messages of this process to itself.
 			a := rv.msgs.table.Peek(key)
 			if a == nil || !f.OfPeer() {
 				r.fail(f)
@@ -162,22 +166,22 @@ func (rv *receives) deliverEager(r *Request, p *Peer, env *envelope, data []byte
 	rv.reqs.complete(r)
 }
 
-// received completes a receive whose sender waits to hear of it. Where a contact
-// is still to be made it waits until the word has left: a process may exit after
-// its last receive, and the message counts as received then.
+// received completes a receive whose sender waits for an answer. If the answer is still
+// queued, the receive completes after it has left: the process may exit after its last
+// receive, and the message must count as received then.
 func (rv *receives) received(r *Request, p *Peer) {
 	if len(p.ctl) == 0 || p.state == peerDown {
 		rv.reqs.complete(r)
 		return
 	}
-	r.peer, r.pend = p, pendTold
+	r.peer, r.pend = p, pendReceipt
 	r.hangOn(p)
-	p.tells = true
+	p.receipts = true
 }
 
-// sentBy reports whether p may send from a seat that it claims: only a receive
-// from anybody takes the sender's word for it.
-func (c *Context) sentBy(p *Peer, s seat) bool {
+// sentBy reports whether p may send as member s. Only receives from any source need to
+// check it.
+func (c *Context) sentBy(p *Peer, s member) bool {
 	return c.exists(s) && (*c.known(s) == p || c.procAt(s) == p.proc)
 }
 
@@ -185,9 +189,9 @@ func foreign(p *Peer, key match.Key) error {
 	return fmt.Errorf("%w: process %v is not rank %d of communicator %v", transport.ErrProtocol, p.proc, key.Source(), key.Context())
 }
 
-// matched fills the status and checks what the receive promised.
+// matched fills the status and checks the message against the receive.
 func (rv *receives) matched(r *Request, p *Peer, env *envelope, n int64) bool {
-	if r.rank == match.Any && !r.ctx.sentBy(p, seatOf(env.key.Plane(), env.key.Source())) {
+	if r.rank == match.Any && !r.ctx.sentBy(p, memberOf(env.key.Plane(), env.key.Source())) {
 		err := foreign(p, env.key)
 		r.status.Source, r.status.Tag = match.Any, env.key.Tag()
 		r.fail(&fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err})
@@ -220,18 +224,18 @@ func (rv *receives) deliverRTS(r *Request, p *Peer, env *envelope, length int64,
 		return
 	}
 	if p.state == peerDown {
-		r.fail(faultAt(p.down, seatOf(env.key.Plane(), env.key.Source())))
+		r.fail(faultAt(p.down, memberOf(env.key.Plane(), env.key.Source())))
 		rv.reqs.complete(r)
 		return
 	}
 	r.peer = p
 	r.hangOn(p)
 	if p.state == peerLost {
-		r.pend = pendVerdict
+		r.pend = pendPeerState
 		return
 	}
 	b, ok := r.buf.Part(0, n).Memory()
-	if !ok || env.flags&flagStream != 0 || p.other != nil { // an offer may have come by that
+	if !ok || env.flags&flagStream != 0 || p.other != nil { // the offer may have come by the other contact
 		rv.pull(r, p, env, n)
 		return
 	}
@@ -239,15 +243,14 @@ func (rv *receives) deliverRTS(r *Request, p *Peer, env *envelope, length int64,
 	if err := p.link.Accept(p.slot, desc, b, r.token()); err != nil {
 		r.bulk = false
 		if errors.Is(err, transport.ErrPeerGone) {
-			r.pend = pendVerdict // EvDown is to come
+			r.pend = pendPeerState // EvDown follows
 			return
 		}
-		r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Got: length, Err: err}, r.peerSeat()))
+		r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Got: length, Err: err}, r.peerMember()))
 		rv.net.control(p, env.key, kindRefuse, 0, env.aux)
 		rv.reqs.complete(r)
 	} else {
-		// The transport has work that it did not know of when the process
-		// went to sleep.
+		// The transport has work that it did not know of when the process went to sleep.
 		rv.process.prog.Wake()
 	}
 }

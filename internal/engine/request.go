@@ -31,62 +31,70 @@ const (
 
 // What a send still waits for.
 const (
-	pendLeave   = 1 << iota // the transport still reads the payload
-	pendAck                 // the receiver's Ack (synchronous mode)
-	pendBulk                // the end of the bulk transfer, or Refuse
-	pendQueue               // its place in the peer's queue
-	pendCancel              // the receiver's answer to Cancel
-	pendStream              // its turn among the streams, and its end
-	pendVerdict             // what has become of the peer; receives, too
-	pendTold                // of a receive: that its sender hears of it
+	pendLeave     = 1 << iota // the transport still reads the payload
+	pendAck                   // the receiver's Ack (synchronous mode)
+	pendBulk                  // the end of the bulk transfer, or Refuse
+	pendQueue                 // its place in the peer's queue
+	pendCancel                // the receiver's answer to Cancel
+	pendStream                // its turn among the streams, and the end of its own
+	pendPeerState             // the control plane's word about the peer; receives wait for it, too
+	pendReceipt               // of a receive: the answer to its sender must leave
 )
 
-// Request is one operation in progress. It is recycled: whoever keeps one
-// across calls keeps its generation too (Handle).
+// Request is one operation in progress. Requests are recycled: a caller that
+// keeps one across calls must keep its generation too (Handle).
 type Request struct {
 	posted match.Posted[Request]
 
-	e      *Engine // of the pool; immutable
-	index  uint32
-	gen    uint32
-	kind   reqKind
-	done   bool
-	pend   uint8
-	flags  uint8
-	detach bool // nobody will wait: free it when it is done
-	apart  bool // Engine.NewApart
-	owned  bool // a goroutine polls for it
-	bulk   bool // a receive that was matched and is being transferred
-	aside  bool // a send in Peer.stalled
-	rests  bool // see waiter.rests
-	looked bool // see Inspect
+	// Identity. The generation changes when the request is recycled.
+	e     *Engine // of the pool; immutable
+	index uint32  // in the pool; immutable
+	gen   uint32
 
+	// State. done is set once, by complete; pend is 0 from then on.
+	kind      reqKind
+	done      bool
+	pend      uint8 // pendLeave and others: what a send still waits for
+	flags     uint8 // flagSync and others: those of the envelope
+	detach    bool  // no goroutine will wait: it is freed when it is done
+	apart     bool  // made by NewApart: Retire does not wait for it
+	owned     bool  // a goroutine polls for it without a waiter
+	bulk      bool  // a receive that was matched and is being transferred
+	stalled   bool  // a send in Peer.stalled
+	rests     bool  // the wait for it may sleep at once: other processes must be started
+	inspected bool  // Inspect has asked for a call before its end is told
+
+	// Arguments of the operation.
 	op   fault.Call
 	ctx  *Context
 	peer *Peer
 	buf  buffer.Buf
 	user context.Context // gives up the operation; nil: never
-	rank int32           // peer rank: destination or source, may be Any
+	rank int32           // of the peer: destination or source, may be Any
 	tag  int32
 
-	// Of a stream: how many bytes have passed, of how many, and a receive's
-	// sender's request.
+	// A stream: the bytes that have passed, the bytes in all and, on the
+	// receiver, the sender's request. Invariant: passed <= want.
 	passed, want int64
 	from         uint32
 
+	// The outcome, and the waiter or operation that hears of it.
 	status Status
 	reason *fault.Fault // why a send is being withdrawn
-	parent *coll        // the collective of which this is a step, or what it is a part of
-	waiter *waiter      // who waits
-	coll   *coll        // reqColl, reqPart, reqPair
-	next   *Request
-	prev   *Request // in a sendQueue
+	parent *coll        // the operation of which this is a step or a part; nil: none
+	waiter *waiter      // the goroutine that waits; nil: none
+	coll   *coll        // of reqColl, reqPart and reqPair
 
-	atPeer list.Link[Request] // in Peer.ops
-	atCtx  list.Link[Request] // in Context.ops, anys or from
+	// Links: in the free list, a sendQueue or a streamList, and in the lists of
+	// its peer (Peer.ops) and its context (Context.ops, anys or from).
+	next *Request
+	prev *Request
+
+	atPeer list.Link[Request]
+	atCtx  list.Link[Request]
 }
 
-// Status is what a completed operation tells.
+// Status is the outcome of a completed operation.
 type Status struct {
 	Source, Tag int32
 	Bytes       int64
@@ -95,13 +103,13 @@ type Status struct {
 	Fault       *fault.Fault
 }
 
-// Handle is a request with its generation: a stale one is recognised.
+// Handle names a request and its generation, so that a stale handle is recognised.
 type Handle struct {
 	req *Request
 	gen uint32
 }
 
-// Engine is the engine that made h, nil for the null handle and an orphan.
+// Engine returns the engine that made h, or nil for the null handle and an orphan.
 func (h Handle) Engine() *Engine {
 	if h.req == nil {
 		return nil
@@ -114,7 +122,7 @@ func (h Handle) IsNull() bool { return h.req == nil }
 
 func (h Handle) live() bool { return h.req != nil && h.req.gen == h.gen && h.req.kind != reqFree }
 
-// usable: live, and not given up by Free.
+// usable reports whether h is live and Free has not given it up.
 func (h Handle) usable() bool { return h.live() && !h.req.detach }
 
 const (
@@ -127,24 +135,24 @@ const (
 // requests are the operations of a process that have not ended.
 type requests struct {
 	process *process
-	of      *Engine // whose they are: see Handle.Engine
+	of      *Engine // their engine: see Handle.Engine
 	up      interface {
-		// opEnded tells that an operation has ended while communicators are being
+		// opEnded reports the end of an operation while communicators are being
 		// freed.
 		opEnded(c *Context)
-		// stepDone tells that a step of an operation has.
+		// stepDone reports the end of a step.
 		stepDone(r *Request)
 	}
 
 	pool    requestPool
 	freeing int // freed contexts on which operations are pending
-	// inspections are those of requests that are looked at (Inspect).
+	// inspections are the calls that Inspect has asked for.
 	inspections map[*Request]func() *fault.Fault
-	retired     bool // nobody need Wait any more: see Retire
+	retired     bool // no goroutine needs to Wait any more: see Retire
 }
 
-// requestPool keeps requests in chunks that never move, so that a token from
-// another process can be checked.
+// requestPool keeps requests in chunks that never move, so that a token from another
+// process can be checked.
 type requestPool struct {
 	chunks []*[chunkLen]Request
 	free   *Request
@@ -193,7 +201,7 @@ func (r *Request) token() transport.Token {
 	return transport.Token(r.index) | transport.Token(r.gen)<<32
 }
 
-// byToken finds a request of this process that a transport names.
+// byToken returns the request that a transport names, or nil.
 func (p *requestPool) byToken(t transport.Token) *Request {
 	i := uint32(t)
 	if int(i>>chunkBits) >= len(p.chunks) {
@@ -206,10 +214,10 @@ func (p *requestPool) byToken(t transport.Token) *Request {
 	return r
 }
 
-// wireID is the name of r in messages: checked by byWireID.
+// wireID is the request's number in messages. byWireID checks it.
 func (r *Request) wireID() uint32 { return r.index<<8 | r.gen&0xff }
 
-// byWireID finds the send to peer that another process names.
+// byWireID returns the send to peer with a number that another process names, or nil.
 func (p *requestPool) byWireID(id uint32, peer *Peer) *Request {
 	i := id >> 8
 	if int(i>>chunkBits) >= len(p.chunks) {
@@ -227,13 +235,13 @@ func (r *Request) waited() bool { return r.waiter != nil || r.owned }
 
 func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 
-// complete marks r done and tells whoever waits.
+// complete marks r done and wakes the goroutine that waits, or informs the parent.
 func (rq *requests) complete(r *Request) {
 	r.done = true
 	r.pend = 0
 	if r.kind == reqRecv && r.status.Fault == nil && !r.status.Cancelled {
-		rq.process.tally.Received++
-		rq.process.tally.ReceivedBytes += uint64(r.status.Bytes)
+		rq.process.counters.Received++
+		rq.process.counters.ReceivedBytes += uint64(r.status.Bytes)
 	}
 	r.atPeer.Remove()
 	r.atCtx.Remove()
@@ -253,9 +261,9 @@ func (rq *requests) complete(r *Request) {
 	}
 }
 
-// Inspect has f called once, with the lock held, before a request is first told to be
-// complete, or when it ends of itself. A fault that it returns is that of the request,
-// which has no other.
+// Inspect arranges for f to be called once, with the lock held: before a call first reports
+// the request complete, or when it ends without a waiter. If f returns a fault and the
+// request has none, it becomes the request's.
 func (rq *requests) Inspect(h Handle, f func() *fault.Fault) {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -265,15 +273,15 @@ func (rq *requests) Inspect(h Handle, f func() *fault.Fault) {
 	if rq.inspections == nil {
 		rq.inspections = map[*Request]func() *fault.Fault{}
 	}
-	h.req.looked, rq.inspections[h.req] = true, f
+	h.req.inspected, rq.inspections[h.req] = true, f
 }
 
-// inspect is what Inspect has asked for.
+// inspect makes the call that Inspect asked for.
 func (r *Request) inspect() {
-	if !r.looked || !r.done {
+	if !r.inspected || !r.done {
 		return
 	}
-	r.looked = false
+	r.inspected = false
 	f := r.e.inspections[r]
 	delete(r.e.inspections, r)
 	if fault := f(); r.status.Fault == nil {
@@ -281,26 +289,26 @@ func (r *Request) inspect() {
 	}
 }
 
-// What has not ended hangs on its peer and on its context, so that the end of one
-// of these finds it, and looks at nothing else:
+// An operation that has not ended is on the lists of its peer and its context, so that
+// the end of either finds it and looks at nothing else:
 //
-//	Peer.ops       sends that did not go at once, receives of what comes in parts,
+//	Peer.ops       sends that did not go at once, receives of messages in parts,
 //	               and partitioned operations with that process
 //	Context.from   receives that were posted for one source
 //	Context.anys   receives that were posted for any
 //	Context.colls  collectives, with the requests of their steps
 //	Context.ops    all other operations of a communicator
 //
-// What ends in the call that begins it is on no list.
+// An operation that ends in the call that begins it is on no list.
 
-// hang puts r on the list of its context, unless it is a step of a collective.
+// hang adds r to the list of its context, unless it is a step of a collective.
 func (r *Request) hang() {
 	if r.ctx != nil && !r.isStep() {
 		r.ctx.ops.Add(&r.atCtx, r)
 	}
 }
 
-// hangOn puts r on the list of a peer and that of its context, if it is not there.
+// hangOn adds r to the list of a peer and, if it is on none, of its context.
 func (r *Request) hangOn(p *Peer) {
 	r.atPeer.Remove()
 	p.ops.Add(&r.atPeer, r)
@@ -309,7 +317,7 @@ func (r *Request) hangOn(p *Peer) {
 	}
 }
 
-// hangPosted puts a receive on the list of its source.
+// hangPosted adds a receive to the list of its source.
 func (r *Request) hangPosted() {
 	c := r.ctx
 	switch source := r.posted.Key.Source(); {
@@ -325,10 +333,12 @@ func (r *Request) hangPosted() {
 }
 
 // isStep reports whether r is a step of a collective.
-func (r *Request) isStep() bool { return r.parent != nil && r.parent.part == nil && !r.parent.pair }
+func (r *Request) isStep() bool {
+	return r.parent != nil && r.parent.partitioned == nil && !r.parent.sendRecv
+}
 
-// Live is the number of requests that were started and not completed by Wait
-// or Test, without those that belong to the library.
+// Live returns the number of requests that were started and not completed by Wait or Test.
+// Requests of the library do not count.
 func (rq *requests) Live() int {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -347,7 +357,7 @@ func (rq *requests) Live() int {
 	return n
 }
 
-// started are the operations that the program has begun and that have not ended.
+// started iterates over the operations that the program has begun and that have not ended.
 func (rq *requests) started(yield func(*Request) bool) {
 	for _, chunk := range rq.pool.chunks {
 		for i := range chunk {
@@ -359,15 +369,14 @@ func (rq *requests) started(yield func(*Request) bool) {
 	}
 }
 
-// NewOther starts a request that Complete ends: for layers above that build
-// operations of their own (generalized requests). A Status counts the elements
-// of buf.
+// NewOther starts a request that Complete ends. Layers above build operations of their own
+// with it (generalized requests). A Status counts the elements of buf.
 func (rq *requests) NewOther(c *Context, op fault.Call, buf buffer.Buf) Handle {
 	return rq.newOther(c, op, buf, false)
 }
 
-// NewApart is NewOther for what has no part in any process's messages or memory: who
-// retires does not wait for it, and may be what it waits for.
+// NewApart is NewOther for an operation without messages or remote memory. Retire does not
+// wait for it: it may be the operation that calls Retire.
 func (rq *requests) NewApart(c *Context, op fault.Call) Handle {
 	return rq.newOther(c, op, buffer.Buf{}, true)
 }
@@ -376,13 +385,18 @@ func (rq *requests) newOther(c *Context, op fault.Call, buf buffer.Buf, apart bo
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
 	r := rq.newRequest(reqOther)
-	r.op, r.ctx, r.rank, r.tag, r.buf, r.apart = op, c, callreg.NoPeer, callreg.NoTag, buf, apart
+	r.op = op
+	r.ctx = c
+	r.rank = callreg.NoPeer
+	r.tag = callreg.NoTag
+	r.buf = buf
+	r.apart = apart
 	r.hang()
 	return Handle{r, r.gen}
 }
 
-// NewDone makes a request that is complete: for operations that need nothing
-// done, or whose arguments are wrong.
+// NewDone makes a request that is complete, for operations without work or with wrong
+// arguments.
 func (rq *requests) NewDone(c *Context, op fault.Call, st Status) Handle {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -392,8 +406,8 @@ func (rq *requests) NewDone(c *Context, op fault.Call, st Status) Handle {
 	return Handle{r, r.gen}
 }
 
-// NewOrphan is a request of no engine that has ended: for calls on no
-// communicator, and to hand on what Wait gave. It is never stale.
+// NewOrphan makes a completed request that belongs to no engine: for calls on no
+// communicator, and to pass on what Wait returned. It is never stale.
 func NewOrphan(o Outcome) Handle {
 	return Handle{req: &Request{
 		kind: reqDone, done: true, op: o.Op, rank: o.Peer, tag: o.Tag, status: o.Status,
@@ -401,7 +415,7 @@ func NewOrphan(o Outcome) Handle {
 	}}
 }
 
-// Orphan is how a request of NewOrphan ended.
+// Orphan returns the outcome of a request of NewOrphan.
 func (h Handle) Orphan() Outcome { return h.req.outcome() }
 
 // Complete ends a request of NewOther. It reports whether h was still active.
@@ -431,7 +445,7 @@ func (rq *requests) failed(c *Context, k reqKind, op fault.Call, f *fault.Fault)
 	return r
 }
 
-// sendLeft clears one thing that a send waited for.
+// sendLeft clears one of the conditions that a send waits for.
 func (rq *requests) sendLeft(r *Request, what uint8) {
 	if r.pend&what == 0 {
 		return
@@ -442,7 +456,7 @@ func (rq *requests) sendLeft(r *Request, what uint8) {
 	}
 }
 
-// withdrawn books that no receiver will see r.
+// withdrawn records that no receiver will see r.
 func (rq *requests) withdrawn(r *Request) {
 	r.status.Cancelled = true
 	r.status.Bytes = 0
@@ -451,15 +465,15 @@ func (rq *requests) withdrawn(r *Request) {
 	}
 }
 
-// misused is what a call that cannot be applied to r gives.
+// misused is the outcome of a call that cannot be applied to r.
 func (rq *requests) misused(r *Request, format string, args ...any) Outcome {
 	o := r.outcome()
 	o.Status = Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1, Err: fmt.Errorf(format, args...)}}
 	return o
 }
 
-// Forget lets a request end by itself: it is recycled when it completes, and h
-// is stale from now on. Nobody waits for it.
+// Forget lets a request end by itself: it is recycled when it completes, and h is stale
+// from now on. No goroutine waits for it.
 func (rq *requests) Forget(h Handle) {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -477,7 +491,7 @@ func (rq *requests) forget(r *Request) {
 	}
 }
 
-// FreeOther is Engine.Free of a request of NewOther.
+// FreeOther is Engine.Free for a request of NewOther.
 func (rq *requests) FreeOther(h Handle) Outcome {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -491,7 +505,7 @@ func (rq *requests) FreeOther(h Handle) Outcome {
 	return Outcome{}
 }
 
-// Outcome is what Wait and Test tell of one request.
+// Outcome is what Wait and Test return about one request.
 type Outcome struct {
 	Done   bool
 	Op     fault.Call
@@ -503,11 +517,18 @@ type Outcome struct {
 }
 
 func (r *Request) outcome() Outcome {
-	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
+	o := Outcome{
+		Done:   true,
+		Op:     r.op,
+		Owner:  r.ctx.Owner,
+		Peer:   r.rank,
+		Tag:    r.tag,
+		Status: r.status,
+	}
 	if r.kind == reqColl {
 		o.Tag = callreg.NoTag // the program did not give it
 	}
-	if r.looked {
+	if r.inspected {
 		r.inspect()
 		o.Status = r.status
 	}
@@ -521,7 +542,7 @@ func stale() Outcome {
 	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1}}}
 }
 
-// Owner is that of the context of a request that has not been freed, else nil.
+// Owner returns the Owner of the context of a request that has not been freed, else nil.
 func (rq *requests) Owner(h Handle) any {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
@@ -539,14 +560,14 @@ func (rq *requests) Alive(h Handle) bool {
 	return h.live()
 }
 
-// seat is that of the rank that r sends to or receives from.
-func (r *Request) seat() seat { return seatOf(r.posted.Key.Plane(), r.rank) }
+// member returns the member that r sends to or receives from.
+func (r *Request) member() member { return memberOf(r.posted.Key.Plane(), r.rank) }
 
-// peerSeat is that of the rank at the other end of r, which is matched if it is
-// a receive.
-func (r *Request) peerSeat() seat {
+// peerMember returns the member at the other end of r. If r is a receive, it must be
+// matched.
+func (r *Request) peerMember() member {
 	if r.kind == reqRecv {
-		return seatOf(r.posted.Key.Plane(), r.status.Source)
+		return memberOf(r.posted.Key.Plane(), r.status.Source)
 	}
-	return r.seat()
+	return r.member()
 }

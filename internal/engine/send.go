@@ -18,7 +18,7 @@ import (
 // Mode is the send mode.
 type Mode uint8
 
-// The send modes. Buffered mode is built above, on Standard.
+// The send modes. Buffered mode is built above the engine, on Standard.
 const (
 	Standard Mode = iota
 	Synchronous
@@ -33,7 +33,7 @@ type SendArgs struct {
 	Tag   int32
 	Plane wire.TrafficClass
 	Mode  Mode
-	Value bool            // an encoded Go value
+	Value bool            // the data are an encoded Go value
 	User  context.Context // may be nil
 }
 
@@ -51,7 +51,7 @@ func (a *SendArgs) flags() uint8 {
 	return f
 }
 
-// sends are the messages that this process sends.
+// sends are the outgoing messages of a process.
 type sends struct {
 	process *process
 	reqs    *requests
@@ -61,8 +61,8 @@ type sends struct {
 	frames  *remoteFrames
 }
 
-// sendNow is the short way of a small message: the transport copies it and no
-// request is needed.
+// sendNow is the fast path of a small message: the transport copies it, so no request is
+// needed.
 func (sd *sends) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	n := a.Buf.Bytes()
 	if !p.ready() || a.Mode == Synchronous || n > p.link.short {
@@ -83,11 +83,15 @@ func (sd *sends) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	return true
 }
 
-// startSend starts a send; as a step of a collective it reports to parent.
+// startSend starts a send. As a step of a collective it reports to parent.
 func (sd *sends) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Request {
 	r := sd.reqs.newRequest(reqSend)
 	r.parent = parent
-	r.op, r.ctx, r.peer, r.buf, r.user = a.Op, c, p, a.Buf, a.User
+	r.op = a.Op
+	r.ctx = c
+	r.peer = p
+	r.buf = a.Buf
+	r.user = a.User
 	r.rank, r.tag, r.flags = a.Dest, a.Tag, a.flags()
 	r.posted.Key = c.keys[a.Plane].With(c.rank32, a.Tag)
 	if p.ready() && sd.transmit(p, r) {
@@ -97,13 +101,12 @@ func (sd *sends) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 	if p.state == peerNew {
 		sd.net.connect(p)
 	} else if p.credit.NoEnvelopes() {
-		sd.pump(p) // it may pass others
+		sd.pump(p) // other messages may pass it
 	}
 	return r
 }
 
-// transmit hands one send to the transport. It returns false if it must stay
-// queued.
+// transmit hands one send to the transport. It returns false if the send must stay queued.
 func (sd *sends) transmit(p *Peer, r *Request) bool {
 	n := r.buf.Bytes()
 	if n <= int64(p.link.eager) && (n <= p.link.short || !r.buf.Strided()) {
@@ -112,10 +115,9 @@ func (sd *sends) transmit(p *Peer, r *Request) bool {
 			return sd.transmitEager(p, r, cost)
 		}
 		if !p.credit.NoEager() {
-			return false // the receiver will give more, or say that it cannot
+			return false // the receiver will give more credit, or say that it cannot
 		}
-		// Then only the envelope travels; a message that has no bytes is one
-		// already.
+		// Then only the envelope travels. A message without bytes is an envelope already.
 	}
 	if !p.mayAnnounce(r) {
 		return false
@@ -172,7 +174,7 @@ func (sd *sends) transmitRTS(p *Peer, r *Request, n int64) bool {
 		}
 		if err != nil {
 			r.pend = 0
-			r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Want: n, Err: err}, r.seat()))
+			r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Want: n, Err: err}, r.member()))
 			sd.reqs.complete(r)
 			return true
 		}
@@ -201,16 +203,15 @@ func (sd *sends) transmitRTS(p *Peer, r *Request, n int64) bool {
 	return true
 }
 
-// withdrawOffer ends the offer of a send, if it has made one: nobody has
-// accepted it.
+// withdrawOffer ends the offer of a send, if there is one. Nobody has accepted it.
 func (sd *sends) withdrawOffer(r *Request) {
 	if r.flags&flagStream == 0 {
 		r.peer.link.Withdraw(r.peer.slot, r.token())
 	}
 }
 
-// bulkDone ends the transfer of a send or a receive. One that has broken off
-// waits for what the control plane says of the peer.
+// bulkDone ends the transfer of a send or a receive. A transfer that broke off waits until
+// the control plane says what became of the peer.
 func (sd *sends) bulkDone(r *Request, n int64, err error) {
 	switch r.kind {
 	case reqSend:
@@ -218,11 +219,11 @@ func (sd *sends) bulkDone(r *Request, n int64, err error) {
 			return
 		}
 		if err != nil {
-			r.pend = r.pend&^(pendBulk|pendCancel) | pendVerdict
+			r.pend = r.pend&^(pendBulk|pendCancel) | pendPeerState
 			return
 		}
-		// The message was matched: a withdrawal asked for meanwhile comes too
-		// late, and the receiver may be gone before it says so.
+		// The message was matched, so a cancel comes too late. The receiver may end before
+		// it says so.
 		r.pend &^= pendCancel
 		sd.reqs.sendLeft(r, pendBulk)
 	case reqRecv:
@@ -231,7 +232,7 @@ func (sd *sends) bulkDone(r *Request, n int64, err error) {
 		}
 		r.bulk = false
 		if err != nil {
-			r.pend = pendVerdict
+			r.pend = pendPeerState
 			return
 		}
 		r.status.Bytes = n
@@ -239,7 +240,7 @@ func (sd *sends) bulkDone(r *Request, n int64, err error) {
 	}
 }
 
-// answer handles what the receiver says about one of our sends.
+// answer handles the receiver's answer to a send of this process.
 func (sd *sends) answer(p *Peer, env envelope) error {
 	r := sd.reqs.pool.byWireID(env.aux, p)
 	if r == nil {
@@ -263,10 +264,9 @@ func (sd *sends) answer(p *Peer, env envelope) error {
 	return nil
 }
 
-// recallAnswered handles what the receiver says about a send that was to be withdrawn. The
-// message may have been matched before the receiver heard of that. The send has then ended, and its
-// number in messages may be that of a later one: only the order of the answers tells which
-// send is meant.
+// recallAnswered handles the receiver's answer to a cancel. The message may have been
+// matched before the receiver saw the cancel. Then the send has ended, and a later send may
+// use its number in messages. So only the order of the answers tells which send is meant.
 func (sd *sends) recallAnswered(p *Peer, env envelope) error {
 	if len(p.recalls) == 0 || p.recalls[0].req.index != env.aux>>8 || p.recalls[0].gen&0xff != env.aux&0xff {
 		return fmt.Errorf("%w: withdrawal that was not asked for", transport.ErrProtocol)
@@ -295,8 +295,8 @@ func (sd *sends) recallAnswered(p *Peer, env envelope) error {
 	return nil
 }
 
-// cancelSend tries to withdraw a send, for a reason (nil: MPI_Cancel). The
-// request ends in any case: as withdrawn, or completed.
+// cancelSend tries to withdraw a send for a reason; nil means MPI_Cancel. The request ends
+// in any case: as withdrawn, or completed.
 func (sd *sends) cancelSend(r *Request, why *fault.Fault) {
 	if r.done || r.pend&pendCancel != 0 {
 		return
@@ -321,29 +321,29 @@ func (sd *sends) failQueue(p *Peer, f *fault.Fault) {
 	p.sends.prepend(&p.stalled)
 	p.stalls()
 	for p.sends.first != nil {
-		// Each end may take others from the queue.
+		// The end of a send may take others out of the queue.
 		r := p.sends.first
 		p.dequeue(r)
-		sd.reqs.failSend(r, faultAt(f, r.seat()))
+		sd.reqs.failSend(r, faultAt(f, r.member()))
 	}
 }
 
-// hasHeard completes the receives that p has heard of, or will never hear of.
-func (sd *sends) hasHeard(p *Peer) {
-	p.tells = false
+// receiptsSent completes the receives whose answer has left for p, or never will.
+func (sd *sends) receiptsSent(p *Peer) {
+	p.receipts = false
 	for r := range p.ops.Each {
-		if r.pend&pendTold != 0 {
+		if r.pend&pendReceipt != 0 {
 			sd.reqs.complete(r)
 		}
 	}
 }
 
-// pumpAll retries every peer with something queued, and goes on with streams.
-// It returns how many pieces of these it has sent.
+// pumpAll retries every peer that has something queued, and continues its streams. It
+// returns how many pieces of streams it has sent.
 func (sd *sends) pumpAll() (pieces int) {
 	nt := sd.net
 	kept := 0
-	for i := 0; i < len(nt.blocked); i++ { // what fails here may list others
+	for i := 0; i < len(nt.blocked); i++ { // failures here may append to the list
 		p := nt.blocked[i]
 		sd.pump(p)
 		pieces += sd.feed(p)
@@ -374,14 +374,14 @@ func (sd *sends) pump(p *Peer) {
 			p.ctl = nil
 		}
 	}
-	if p.tells {
-		sd.hasHeard(p)
+	if p.receipts {
+		sd.receiptsSent(p)
 	}
 	if !sd.frames.pumpFrames(p) {
 		return
 	}
 	for p.sends.first != nil {
-		// Off the queue first: a request that completes may be recycled.
+		// Remove it first: a request that completes may be recycled.
 		r := p.sends.first
 		p.sends.remove(r)
 		if p.stalled.first != nil && p.stall(r) || sd.transmit(p, r) || !p.full && p.stall(r) {
@@ -399,8 +399,8 @@ func (sd *sends) enqueue(p *Peer, r *Request) {
 	sd.net.list(p)
 }
 
-// TrySend sends if the transport takes the message at once, by copying it.
-// It never waits and starts no request.
+// TrySend sends if the transport takes the message at once by copying it. It never waits
+// and starts no request.
 func (sd *sends) TrySend(c *Context, a *SendArgs) (sent bool, f *fault.Fault) {
 	sd.process.mu.Lock()
 	defer sd.process.mu.Unlock()
@@ -411,7 +411,7 @@ func (sd *sends) TrySend(c *Context, a *SendArgs) (sent bool, f *fault.Fault) {
 	return sd.sendNow(c, p, a), nil
 }
 
-// withdraw gives up a request of a collective, or of a partitioned operation.
+// withdraw gives up a request of a collective or of a partitioned operation.
 func (sd *sends) withdraw(r *Request, f *fault.Fault) {
 	switch r.kind {
 	case reqRecv:

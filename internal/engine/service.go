@@ -4,7 +4,7 @@ package engine
 
 import "gompi/internal/engine/progress"
 
-// poller is the engine as its progress.Machine polls it and puts it to sleep.
+// poller is the engine in the role that progress.Machine polls and puts to sleep.
 type poller Engine
 
 var _ progress.Process = (*poller)(nil)
@@ -29,7 +29,7 @@ func (p *poller) Arm() bool {
 	return true
 }
 
-// Disarm ends that.
+// Disarm ends Arm.
 func (p *poller) Disarm() {
 	for _, l := range p.links {
 		l.Disarm()

@@ -10,11 +10,10 @@ import (
 	"gompi/transport"
 )
 
-// A message that is too large to go at once, and of which one side's memory is
-// strided, is a stream: the receiver pulls it when it is matched, and the
-// sender packs it piece by piece into the transport's memory, if it lets, or
-// into frames that it copies; the receiver unpacks them where they belong. See
-// docs/design/011-strided-transfers.md.
+// A message that is too large for one frame, and that is strided on one side, travels as a
+// stream. The receiver pulls it when it is matched. The sender packs it piece by piece into
+// the transport's memory, or into frames that the transport copies. The receiver unpacks
+// the pieces. See docs/design/011-strided-transfers.md.
 //
 //	RTS    ->  length, an offer unless the sender's memory is strided
 //	       <-  pull   how many bytes of it, at least 1
@@ -24,31 +23,30 @@ import (
 // A piece is not kept anywhere, so it costs no credit: the transport refuses
 // what the receiver does not take in.
 
-// cachedMax is up to how many bytes of a stream are left in caches by both
-// processes, with what they replace. Beyond, who reads the data at once waits
-// for memory in any case (20 MiB exchanged and read: 8.7 ms, around the caches
-// 6.5; 16 MiB: 3.8 and 4.5).
+// cachedMax is the largest stream that goes through the caches of both processes. Beyond it
+// the reader waits for memory in any case, so the stream bypasses the caches (20 MiB
+// exchanged and read: 8.7 ms, around the caches 6.5; 16 MiB: 3.8 and 4.5).
 const cachedMax = 16 << 20
 
-// pull asks for n bytes of a message that r has matched.
+// pull asks for n bytes of the message that r has matched.
 func (rv *receives) pull(r *Request, p *Peer, env *envelope, n int64) {
 	r.from, r.want = env.aux, n
 	p.in.push(r)
 	rv.net.controlBytes(p, env.key, kindPull, 0, env.aux, n)
 }
 
-// pulled starts a stream: the receiver has matched one of our sends.
+// pulled starts a stream: the receiver has matched a send of this process.
 func (sd *sends) pulled(p *Peer, env *envelope, payload []byte) error {
 	r := sd.reqs.pool.byWireID(env.aux, p)
 	if r == nil {
-		return nil // as in answer
+		return nil // the send has failed meanwhile
 	}
 	want, rest, ok := openRTS(payload)
 	if !ok || len(rest) > 0 || want == 0 || want > r.buf.Bytes() || r.pend&pendBulk == 0 {
 		return fmt.Errorf("%w: %d bytes of a message of %d pulled by %x", transport.ErrProtocol, want, r.buf.Bytes(), payload)
 	}
 	sd.withdrawOffer(r)
-	// A withdrawal asked for meanwhile comes too late.
+	// A cancel comes too late.
 	r.pend = r.pend&^(pendBulk|pendCancel) | pendStream
 	r.want = want
 	p.out.push(r)
@@ -56,9 +54,9 @@ func (sd *sends) pulled(p *Peer, env *envelope, payload []byte) error {
 	return nil
 }
 
-// feed sends the next piece of the streams to p, and returns how many it has
-// sent: one at most before the process polls again, so that both sides of an
-// exchange take in as much as they send.
+// feed sends the next piece of the streams to p. It returns how many it has sent: at most
+// one before the process polls again, so that both sides of an exchange receive as much as
+// they send.
 func (sd *sends) feed(p *Peer) int {
 	if p.out.first == nil || p.state != peerUp || p.full || len(p.ctl) > 0 {
 		return 0
@@ -81,7 +79,7 @@ func (sd *sends) feed(p *Peer) int {
 	return 1
 }
 
-// feeding reports whether a stream could go on now.
+// feeding reports whether a stream could continue now.
 func (sd *sends) feeding() bool {
 	for _, p := range sd.net.blocked {
 		if p.out.first != nil && p.state == peerUp && !p.full {
@@ -91,11 +89,11 @@ func (sd *sends) feeding() bool {
 	return false
 }
 
-// mark tells pieces of a stream apart: it is as much of the offset as a tag
-// holds.
+// mark tells the pieces of a stream apart. It is the low bits of the offset, as many as a
+// tag holds.
 func (r *Request) mark() int32 { return int32(r.passed & (1<<31 - 1)) }
 
-// arrivePiece puts a piece of a stream where it belongs.
+// arrivePiece unpacks a piece of a stream.
 func (rv *receives) arrivePiece(p *Peer, env *envelope, data []byte) error {
 	prev, r := p.in.find(env.aux)
 	if r == nil {
@@ -118,15 +116,15 @@ func (rv *receives) arrivePiece(p *Peer, env *envelope, data []byte) error {
 	return nil
 }
 
-// cutStreams ends the streams with a peer that is down; its sends are failed
-// with all others.
+// cutStreams ends the streams with a peer that is down. Its sends fail together with all
+// others.
 func (rv *receives) cutStreams(p *Peer) {
 	for r := p.out.first; r != nil; r = p.out.first {
 		p.out.remove(nil, r)
 	}
 	for r := p.in.first; r != nil; r = p.in.first {
 		p.in.remove(nil, r)
-		r.fail(faultAt(p.down, r.peerSeat()))
+		r.fail(faultAt(p.down, r.peerMember()))
 		rv.reqs.complete(r)
 	}
 }

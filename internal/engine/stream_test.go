@@ -35,8 +35,8 @@ var stridedSizes = []int{
 // transfer sends data from one shape to another and checks all memory.
 func transfer(t *testing.T, from, to *node, out, in *shape, off int, data []byte, room int, m Mode, late bool) {
 	t.Helper()
-	src := newArea(out, off, len(data), 0x55).put(data)
-	dst := newArea(in, 3*off, room, 0xaa)
+	src := newStriped(out, off, len(data), 0x55).put(data)
+	dst := newStriped(in, 3*off, room, 0xaa)
 	dest, source := int(to.ctx.Rank), int(from.ctx.Rank)
 	var s, r Handle
 	if late {
@@ -155,17 +155,17 @@ func TestStreamsTogether(t *testing.T) {
 		size := 300_000
 		data := noise(1, size)
 		var hs [2][]Handle
-		var dst [2][]*area
+		var dst [2][]*striped
 		for i := range streams {
 			for me, n := range ns {
-				in := newArea(&all[(i+me)%len(all)], 0, size, 0)
+				in := newStriped(&all[(i+me)%len(all)], 0, size, 0)
 				dst[me] = append(dst[me], in)
 				hs[me] = append(hs[me], n.irecvBuf(1-me, i, in.buf()))
 			}
 		}
 		for i := range streams {
 			for me, n := range ns {
-				hs[me] = append(hs[me], n.isendBuf(1-me, i, newArea(&all[(2*i+me)%len(all)], 0, size, 0).put(data).buf(), Standard))
+				hs[me] = append(hs[me], n.isendBuf(1-me, i, newStriped(&all[(2*i+me)%len(all)], 0, size, 0).put(data).buf(), Standard))
 			}
 		}
 		for i := range 50 {
@@ -204,7 +204,7 @@ func TestStreamsTogether(t *testing.T) {
 
 // started makes a stream of which some pieces have passed, and no more pass
 // until the valve of its receiver is opened.
-func started(t *testing.T, size int) (ns []*node, hub *inproc.Hub, send, recv Handle, dst *area, v *valve) {
+func started(t *testing.T, size int) (ns []*node, hub *inproc.Hub, send, recv Handle, dst *striped, v *valve) {
 	t.Helper()
 	ns, hub = testJobOf(t, 2, nil, func(i int, c *Config) {
 		if i == 1 {
@@ -212,8 +212,8 @@ func started(t *testing.T, size int) (ns []*node, hub *inproc.Hub, send, recv Ha
 		}
 	})
 	all := shapes()
-	dst = newArea(&all[2], 0, size, 0)
-	send = ns[0].isendBuf(1, 1, newArea(&all[1], 0, size, 0).put(noise(9, size)).buf(), Standard)
+	dst = newStriped(&all[2], 0, size, 0)
+	send = ns[0].isendBuf(1, 1, newStriped(&all[1], 0, size, 0).put(noise(9, size)).buf(), Standard)
 	recv = ns[1].irecvBuf(0, 1, dst.buf())
 	within(t, "the first pieces", func() bool {
 		ns[0].iprobe()
@@ -278,7 +278,7 @@ func TestStridedWithdrawal(t *testing.T) {
 	all := shapes()
 	ns, _ := testJobOf(t, 2, nil, nil)
 	for _, size := range []int{100, 100_000} {
-		h := ns[0].isendBuf(1, 1, newArea(&all[1], 0, size, 0).buf(), Synchronous)
+		h := ns[0].isendBuf(1, 1, newStriped(&all[1], 0, size, 0).buf(), Synchronous)
 		within(t, "arrival", func() bool { return ns[1].iprobe() })
 		ns[0].Cancel(h)
 		if o := soon(t, "send", func() Outcome { return ns[0].Wait(h) }); !o.Status.Cancelled {
@@ -339,8 +339,8 @@ func TestStreamProtocol(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ns, _ := testJobOf(t, 2, nil, nil)
 			all := shapes()
-			h := ns[0].isendBuf(1, 1, newArea(&all[1], 0, 5<<20, 0).buf(), Standard)
-			recv := ns[0].irecvBuf(1, 2, newArea(&all[1], 0, 100, 0).buf())
+			h := ns[0].isendBuf(1, 1, newStriped(&all[1], 0, 5<<20, 0).buf(), Standard)
+			recv := ns[0].irecvBuf(1, 2, newStriped(&all[1], 0, 100, 0).buf())
 			within(t, "arrival", func() bool { return ns[1].iprobe() })
 			ns[1].mu.Lock()
 			p := ns[1].peers[ns[0].Self()]
@@ -372,7 +372,7 @@ func TestStridedPartitions(t *testing.T) {
 	const size = 7 * 16 * 5000
 	data := noise(2, size)
 	for i := range all {
-		out, in := newArea(&all[i], 0, size, 1).put(data), newArea(&all[(i+2)%len(all)], 3, size, 2)
+		out, in := newStriped(&all[i], 0, size, 1).put(data), newStriped(&all[(i+2)%len(all)], 3, size, 2)
 		s := ns[0].PartInit(ns[0].ctx, &PartArgs{Op: "PsendInit", Buf: out.buf(), Send: true, Parts: 7, Peer: 1, Tag: int32(i)})
 		r := ns[1].PartInit(ns[1].ctx, &PartArgs{Op: "PrecvInit", Buf: in.buf(), Parts: 4, Peer: 0, Tag: int32(i)})
 		hs, hr := ns[0].PartStart(s), ns[1].PartStart(r)
@@ -406,7 +406,7 @@ func TestStridedSteps(t *testing.T) {
 	for i := range all {
 		for k := range all {
 			for _, kind := range []collectives.Kind{collectives.Copy, collectives.Reduce} {
-				in, out := newArea(&all[i], 2, size, 1).put(data), newArea(&all[k], 1, size, 2).put(old)
+				in, out := newStriped(&all[i], 2, size, 1).put(data), newStriped(&all[k], 1, size, 2).put(old)
 				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), Call: shmcoll.Call{In: in.buf(), Out: out.buf(), Unit: 1}}
 				want := data
 				if kind == collectives.Reduce {

@@ -83,27 +83,27 @@ func (s *shape) place(i int) int {
 	return i/len(s.places)*int(s.t.Extent()) + s.places[i%len(s.places)]
 }
 
-// area is memory of a shape, of which n packed bytes from off on are a buffer.
-type area struct {
+// striped is memory of a shape, of which n packed bytes from off on are a buffer.
+type striped struct {
 	shape  *shape
 	mem    []byte
 	off, n int
 }
 
-// newArea makes memory for n packed bytes of a shape, filled with a byte.
-func newArea(s *shape, off, n int, fill byte) *area {
+// newStriped makes memory for n packed bytes of a shape, filled with a byte.
+func newStriped(s *shape, off, n int, fill byte) *striped {
 	elems := (off + n + len(s.places) - 1) / len(s.places)
 	size := int(s.t.Extent())*elems + 500
-	return &area{s, bytes.Repeat([]byte{fill}, size), off, n}
+	return &striped{s, bytes.Repeat([]byte{fill}, size), off, n}
 }
 
-func (a *area) buf() buffer.Buf {
+func (a *striped) buf() buffer.Buf {
 	elems := (a.off + a.n + len(a.shape.places) - 1) / len(a.shape.places)
 	return buffer.New(unsafe.Pointer(&a.mem[0]), int64(elems), a.shape.t).Part(int64(a.off), int64(a.n))
 }
 
 // put writes packed bytes one by one.
-func (a *area) put(b []byte) *area {
+func (a *striped) put(b []byte) *striped {
 	for i, v := range b {
 		a.mem[a.shape.place(a.off+i)] = v
 	}
@@ -111,8 +111,8 @@ func (a *area) put(b []byte) *area {
 }
 
 // want compares the whole memory, gaps too.
-func (a *area) want(b []byte, fill byte) error {
-	w := newArea(a.shape, a.off, a.n, fill).put(b)
+func (a *striped) want(b []byte, fill byte) error {
+	w := newStriped(a.shape, a.off, a.n, fill).put(b)
 	if i := firstDifference(a.mem, w.mem); i >= 0 {
 		return fmt.Errorf("%s: byte %d of memory is %d, want %d (%d packed bytes from %d)", a.shape.name, i, a.mem[i], w.mem[i], a.n, a.off)
 	}

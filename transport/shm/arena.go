@@ -13,22 +13,22 @@ import (
 	"gompi/transport"
 )
 
-// arenas are the files out of which the agent of the host gives ranges. Each is
-// mapped whole, as address space, when the first range of it comes, and stays
-// until the transport is closed and nothing in it is used. Where a limit does not
-// allow that (ulimit -v) its file stays open, and ranges are mapped one by one.
+// arenas are the files from which the host's agent allocates ranges. Each arena is mapped
+// whole, as address space, when its first range arrives. It stays mapped until the
+// transport is closed and no range of it is in use. If a limit forbids that (ulimit -v),
+// the file stays open and ranges are mapped one at a time.
 type arenas struct {
 	mu     sync.Mutex
 	all    map[uint32]*arena
 	used   map[*byte]*arena // by the first byte of a range
-	held   uint64           // numbers in all, as bits
+	held   uint64           // the arenas in all, by number, as bits
 	closed bool
 }
 
 type arena struct {
 	number uint32
-	mem    []byte // nil: ranges are mapped one by one
-	file   int    // -1 if all is mapped
+	mem    []byte // nil: ranges are mapped one at a time
+	file   int    // -1 if the arena is mapped whole
 	bytes  int64
 	ranges int // in use
 }
@@ -43,7 +43,7 @@ func (t *Transport) HeldArenas() uint64 {
 	return t.arenas.held
 }
 
-// Attach implements transport.Sharer: a range that the agent has given to this
+// Attach implements transport.Sharer: it maps a range that the agent has given to this
 // process.
 func (t *Transport) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem []byte, err error) {
 	size := wholePages(n)
@@ -73,7 +73,7 @@ func (t *Transport) Attach(k transport.SharedKey, n int, x wire.ArenaRange) (mem
 	return mem[:n], nil
 }
 
-// arena is where an extent lies; its file is owned. mu is held.
+// arena returns the arena of an extent, whose file it owns. The caller holds mu.
 func (t *Transport) arena(x wire.ArenaRange) (*arena, error) {
 	r := t.arenas.all[x.Arena]
 	if r != nil {
@@ -90,8 +90,8 @@ func (t *Transport) arena(x wire.ArenaRange) (*arena, error) {
 	return t.addArena(x)
 }
 
-// knowArena makes an arena known whose ranges come without the file, which is the
-// caller's.
+// knowArena adds an arena whose ranges come without its file. The file belongs to the
+// caller.
 func (t *Transport) knowArena(x wire.ArenaRange) error {
 	if x.Total == 0 || x.File < 0 {
 		return nil
@@ -109,7 +109,7 @@ func (t *Transport) knowArena(x wire.ArenaRange) error {
 	return nil
 }
 
-// addArena adds an arena; its file is owned. mu is held.
+// addArena adds an arena, whose file it owns. The caller holds mu.
 func (t *Transport) addArena(x wire.ArenaRange) (*arena, error) {
 	if x.Arena >= wire.MaxArenas || x.Total > segment.SpanBytes {
 		closeFD(x.File)
@@ -132,7 +132,7 @@ func (t *Transport) addArena(x wire.ArenaRange) (*arena, error) {
 	return r, nil
 }
 
-// leaveArena ends the use of a range; false if it is no range of an arena.
+// leaveArena ends the use of a range. It returns false if mem is not a range of an arena.
 func (t *Transport) leaveArena(mem []byte) bool {
 	t.arenas.mu.Lock()
 	defer t.arenas.mu.Unlock()
@@ -150,7 +150,7 @@ func (t *Transport) leaveArena(mem []byte) bool {
 	return true
 }
 
-// closeArenas lets go of what nobody uses, from here on with its last user.
+// closeArenas unmaps all arenas that are not in use. The others go with their last user.
 func (t *Transport) closeArenas() {
 	t.arenas.mu.Lock()
 	defer t.arenas.mu.Unlock()
@@ -160,7 +160,7 @@ func (t *Transport) closeArenas() {
 	}
 }
 
-// dropArena unmaps an arena if nothing in it is used. mu is held.
+// dropArena unmaps an arena if it is not in use. The caller holds mu.
 func (t *Transport) dropArena(r *arena) {
 	if r.ranges > 0 {
 		return

@@ -31,9 +31,9 @@ func (t *Transport) Bell(c wire.Contact) (transport.Bell, error) {
 	return bell(c.Bell), nil
 }
 
-// bellName is where the bell of a process is, and the kernel's number of it, which
-// proves that it is that bell: not one of a process with the same pid elsewhere, or
-// later.
+// bellName is the descriptor number of a process's bell, and the kernel's id of the
+// eventfd. The id proves that the descriptor is that bell, and not one of another process
+// with the same pid.
 type bellName struct {
 	once sync.Once
 	name [2]uint64
@@ -50,8 +50,8 @@ func (t *Transport) BellName() [2]uint64 {
 	return n.name
 }
 
-// NamedBell implements transport.Sharer: this process takes a descriptor of it, for
-// which it needs the same right as for copies out of the other's memory.
+// NamedBell implements transport.Sharer. It duplicates the other process's descriptor,
+// which needs the same right as a copy out of its memory.
 func (t *Transport) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error) {
 	pid, at := name[0]>>32, name[0]&math.MaxUint32
 	if t.cmaOff || name[1] == 0 || pid == 0 || pid > math.MaxInt32 || at > math.MaxInt32 {
@@ -73,8 +73,8 @@ func (t *Transport) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, er
 	return bell(fd), nil
 }
 
-// eventfdID is 1 + the kernel's number of an eventfd; 0: it tells none (Linux before
-// 5.2), or this is no eventfd.
+// eventfdID returns 1 + the kernel's id of an eventfd. It returns 0 if the kernel has none
+// (Linux before 5.2), or fd is not an eventfd.
 func eventfdID(fd int) uint64 {
 	info, err := unix.Open("/proc/self/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -16,40 +16,41 @@ const (
 	// soloMax is the largest transfer that Accept itself copies.
 	soloMax = 8 << 10
 
-	// descBytes: id, mark's address, buffer's address, length; each 8 bytes,
-	// little endian.
+	// descBytes is the length of a descriptor: id, address of the mark, address of the
+	// buffer, length; 8 bytes each, little endian.
 	descBytes = 32
 
-	maxAddr = 1 << 56 // user space ends below, on every Linux
+	maxAddr = 1 << 56 // user addresses are lower on every Linux
 
-	// A transfer is cut at least in two, for both sides. Small chunks share
-	// better, and others wait for the engine's lock while one is copied; large
-	// ones pay the kernel's fixed price (1.5 us) less often.
+	// A transfer has at least two chunks, one for each side. Small chunks share the work
+	// better, and other goroutines wait for the engine's lock while one is copied. Large
+	// chunks pay the kernel's fixed price (1.5 us) less often.
 	maxChunk = 128 << 10
 
-	// What a peer may choose, in pages. No RawSyscall copies more than 512 KiB.
+	// The largest chunk that a peer may choose, in pages. No RawSyscall copies more than
+	// 512 KiB.
 	maxChunkPages = 512 << 10 / pageBytes
 
 	maxSpare = 64
 )
 
-// bulk is one side of one large transfer. What the peer has said of it is
-// checked and kept here, and never read from shared memory again.
+// bulk is one side of a large transfer. Values of the peer are checked and kept here, and
+// never read from shared memory again.
 type bulk struct {
-	// mark is what the receiver finds at the descriptor's address as long as
-	// the buffer is offered; 0 afterwards.
+	// mark is at the descriptor's address as long as the buffer is offered, and 0
+	// afterwards.
 	mark uint64
 
 	c     *conn
 	tok   transport.Token
 	buf   []byte // the receiver's is cut to the bytes that are moved
-	id    uint64 // the offerer's number
+	id    uint64 // given by the offerer
 	takes bool   // this is the receiving side
 	how   bulkMode
 	// pushed: the receiver was told that pieces follow (sender only).
 	pushed bool
-	// choice hears how it went, and how long it took if began is set (sender only).
-	choice *choice
+	// choice learns the outcome, and the duration if began is set (sender only).
+	choice *pathChoice
 	began  time.Time
 
 	// remote is the peer's buffer, remoteMark its mark (receiver only).
@@ -61,7 +62,7 @@ type bulk struct {
 	gen   uint32
 	n     uint32 // chunks
 	size  int    // of a chunk in bytes, whole pages
-	// closedAt is how many chunks had been claimed when we closed the word.
+	// closedAt is how many chunks had been claimed when this side closed the word.
 	closed   bool
 	closedAt uint32
 	joined   bool // the sender has said so (sender only)
@@ -75,8 +76,8 @@ type bulk struct {
 type bulkMode uint8
 
 const (
-	offered  bulkMode = iota // nobody has accepted yet
-	awaited                  // accepted here, and its pieces come
+	offered  bulkMode = iota // not accepted yet
+	awaited                  // accepted here, and its pieces follow
 	waiting                  // accepted here, and not begun
 	solo                     // the receiver reads alone
 	shared                   // both sides claim chunks
@@ -84,12 +85,11 @@ const (
 	finished                 // EvBulk is in the queue
 )
 
-// markOf is the mark of offer id of the process with that nonce.
+// markOf returns the mark of an offer of the process with that nonce.
 func markOf(nonce, id uint64) uint64 { return nonce ^ id<<1 }
 
-// Offer makes buf readable for the peer. The descriptor holds addresses of
-// this process; whoever gets it can do no more than the peers of this process
-// can anyway.
+// Offer makes buf readable for the peer. The descriptor contains addresses of this process.
+// They give its holder no more rights than the peers of this process have.
 func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, desc []byte) (int, error) {
 	c := t.conn(s)
 	if c == nil || c.state != connUp {
@@ -118,8 +118,8 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	return descBytes, nil
 }
 
-// Accept moves an offer into buf; buf must stay untouched until EvBulk, and be
-// on the heap. A small one may be moved at once.
+// Accept moves an offer into buf. buf must be on the heap and stay untouched until EvBulk.
+// Accept may move a small one at once.
 func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transport.Token) error {
 	c := t.conn(s)
 	if c == nil || c.state != connUp {
@@ -140,7 +140,7 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	b := t.newBulk(c, buf[:min(uint64(len(buf)), size)], tok)
 	b.id, b.takes, b.remote, b.remoteMark = id, true, addr, markAddr
 	c.takes.add(b)
-	if le.Uint64(desc[24:])&pushed != 0 && id > c.lost && len(b.buf) > 0 && c.answers() {
+	if le.Uint64(desc[24:])&pushed != 0 && id > c.lostPushes && len(b.buf) > 0 && c.answers() {
 		b.how = awaited
 		return nil
 	}
@@ -151,16 +151,16 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	}
 	b.how = waiting
 	c.waiting.push(b)
-	t.chores.waiting = appendOnce(t.chores.waiting, c)
-	t.chores.busy = true
+	t.work.waiting = appendOnce(t.work.waiting, c)
+	t.work.busy = true
 	return nil
 }
 
-// answers reports whether the peer can be told of the end of transfers: those
-// of a peer that reads nothing, or that Connect was not called for, wait.
-func (c *conn) answers() bool { return c.out.box != nil && c.letters.len() < maxLetters }
+// answers reports whether the peer can be told of the end of transfers. Transfers wait if
+// the peer reads nothing, or Connect was not called for it.
+func (c *conn) answers() bool { return c.out.box != nil && c.controls.len() < maxControlMsgs }
 
-// beginSome begins what has waited. It reports whether nothing waits any more.
+// beginSome begins transfers that have waited. It reports whether none waits any more.
 func (t *Transport) beginSome(c *conn) bool {
 	for c.waiting.first != nil && c.answers() {
 		t.begin(c.waiting.pop())
@@ -168,7 +168,7 @@ func (t *Transport) beginSome(c *conn) bool {
 	return c.waiting.first == nil
 }
 
-// begin moves what was accepted, or some of it.
+// begin moves a transfer that was accepted, or a part of it.
 func (t *Transport) begin(b *bulk) {
 	c := b.c
 	t.probe(c)
@@ -176,7 +176,7 @@ func (t *Transport) begin(b *bulk) {
 	case len(b.buf) == 0:
 		t.complete(b)
 	case c.cma != cmaWorks:
-		t.bounce(b)
+		t.fallBack(b)
 	case len(b.buf) > c.out.limits().Alone && t.share(b):
 		t.step(b, true) // rather than in the next Poll
 	case len(b.buf) <= soloMax:
@@ -188,7 +188,7 @@ func (t *Transport) begin(b *bulk) {
 	}
 }
 
-// Withdraw forgets an offer that nobody has accepted.
+// Withdraw drops an offer that was not accepted.
 func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	c := t.conn(s)
 	if c == nil {
@@ -202,23 +202,23 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	}
 }
 
-// enlist makes Poll step b. A peer has at most its blocks and the first of each
-// line in this list.
+// enlist makes Poll step b. For each peer the list has at most its blocks and the first
+// transfer of each queue.
 func (t *Transport) enlist(b *bulk) {
-	t.chores.bulks = append(t.chores.bulks, b)
-	t.chores.busy = true
+	t.work.bulks = append(t.work.bulks, b)
+	t.work.busy = true
 }
 
-// enqueue makes Poll step b when those before it in the line have ended.
+// enqueue makes Poll step b after the transfers before it in the queue have ended.
 func (t *Transport) enqueue(q *bulkQueue, b *bulk) {
 	if q.push(b); q.first == b {
 		t.enlist(b)
 	}
 }
 
-// delist ends the steps of b, and lets the next in its line begin.
+// delist ends the steps of b, and lets the next in its queue begin.
 func (t *Transport) delist(b *bulk) {
-	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, func(x *bulk) bool { return x == b })
+	t.work.bulks = slices.DeleteFunc(t.work.bulks, func(x *bulk) bool { return x == b })
 	for _, q := range [...]*bulkQueue{&b.c.solos, &b.c.pieces} {
 		if q.first == b {
 			if q.pop(); q.first != nil {
@@ -228,7 +228,7 @@ func (t *Transport) delist(b *bulk) {
 	}
 }
 
-// newBulk reuses what forget has kept, so that transfers do not allocate.
+// newBulk reuses memory of forget, so that transfers do not allocate.
 func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 	var b *bulk
 	if k := len(t.spare); k > 0 {
@@ -240,10 +240,10 @@ func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 	return b
 }
 
-// forget takes b out of every list; b is not used afterwards.
+// forget takes b out of every list. The caller must not use b afterwards.
 func (t *Transport) forget(b *bulk) {
-	if t.fresh == b {
-		t.fresh = nil
+	if t.pushNext == b {
+		t.pushNext = nil
 	}
 	if b.takes {
 		b.c.takes.remove(b)
@@ -260,7 +260,7 @@ func (t *Transport) forget(b *bulk) {
 	}
 }
 
-// finish answers a transfer.
+// finish ends a transfer and reports it to the engine.
 func (t *Transport) finish(b *bulk, bytes int, err error) {
 	if b.how == finished {
 		panic("gompi: BUG: transfer ended twice")
@@ -268,7 +268,7 @@ func (t *Transport) finish(b *bulk, bytes int, err error) {
 	switch {
 	case err != nil:
 	case b.takes:
-		b.c.came.add(b)
+		b.c.received.add(b)
 	case b.choice != nil:
 		if b.pushed {
 			b.choice.arrived(b.how != shared && b.how != pieces)
@@ -281,25 +281,25 @@ func (t *Transport) finish(b *bulk, bytes int, err error) {
 	t.forget(b)
 }
 
-// complete ends a transfer whose bytes the receiver alone has moved.
+// complete ends a transfer that the receiver alone has moved.
 func (t *Transport) complete(b *bulk) {
 	t.post(b.c, kindDone, wire.Header{b.id, uint64(len(b.buf))})
 	t.finish(b, len(b.buf), nil)
 }
 
-// bounce asks the sender for everything as pieces through the ring. No copy
-// to or from b.buf may be under way.
-func (t *Transport) bounce(b *bulk) {
+// fallBack asks the sender to send everything as pieces through the ring. No copy to or
+// from b.buf may be under way.
+func (t *Transport) fallBack(b *bulk) {
 	t.delist(b)
 	b.how, b.moved = pieces, 0
-	t.post(b.c, kindBounce, wire.Header{b.id, uint64(len(b.buf))})
+	t.post(b.c, kindFallback, wire.Header{b.id, uint64(len(b.buf))})
 }
 
-// onDone: the receiver has moved what it wanted.
+// onDone handles kindDone: the receiver has moved what it wanted.
 func (t *Transport) onDone(c *conn, h wire.Header) bool {
 	b := c.offers.find(h[0])
 	if b == nil {
-		return true // withdrawn: the receiver got nothing it could use
+		return true // withdrawn: the receiver got nothing that it could use
 	}
 	if b.how != offered || h[1] > uint64(len(b.buf)) {
 		return false
@@ -308,8 +308,8 @@ func (t *Transport) onDone(c *conn, h wire.Header) bool {
 	return true
 }
 
-// onBounce: the receiver wants pieces, from the start.
-func (t *Transport) onBounce(c *conn, h wire.Header) bool {
+// onFallback handles kindFallback: the receiver wants pieces, from the start.
+func (t *Transport) onFallback(c *conn, h wire.Header) bool {
 	b := c.offers.find(h[0])
 	if b == nil {
 		return t.refuse(c, h[0])
@@ -326,17 +326,17 @@ func (t *Transport) onBounce(c *conn, h wire.Header) bool {
 	return true
 }
 
-// refuse answers a receiver that has accepted what is not offered. None does that
-// again and again and does not read the answers.
+// refuse answers a receiver that has accepted something that is not offered. A peer that
+// repeats this without reading the answers is cut off.
 func (t *Transport) refuse(c *conn, id uint64) bool {
-	if c.letters.refusals >= maxLetters {
+	if c.controls.refusals >= maxControlMsgs {
 		return false
 	}
 	t.post(c, kindRefuse, wire.Header{id})
 	return true
 }
 
-// onPiece: the next bytes of a transfer through the ring.
+// onPiece handles kindPiece: the next bytes of a transfer through the ring.
 func (t *Transport) onPiece(c *conn, h wire.Header, p []byte) bool {
 	b := c.takes.find(h[0])
 	if b == nil || b.how != pieces || h[1] != uint64(b.moved) || len(p) > len(b.buf)-b.moved || len(p) == 0 {
@@ -350,12 +350,13 @@ func (t *Transport) onPiece(c *conn, h wire.Header, p []byte) bool {
 	return true
 }
 
-// onRefuse: the sender knows no such offer, and will not touch our buffer.
+// onRefuse handles kindRefuse: the sender has no such offer, and will not touch this side's
+// buffer.
 func (t *Transport) onRefuse(c *conn, h wire.Header) bool {
 	c.lose(h[0])
 	b := c.takes.find(h[0])
 	if b == nil {
-		return true // refused twice: for the block and for the pieces; or withdrawn before it was accepted
+		return true // refused twice, for the block and for the pieces; or withdrawn before it was accepted
 	}
 	if b.how != shared && b.how != pieces && b.how != awaited {
 		return false

@@ -4,16 +4,16 @@ package shm
 
 import "gompi/transport"
 
-// manyBulks: a list that holds more finds its transfers by maps.
+// manyBulks is the length above which a list uses maps.
 const manyBulks = 32
 
-// bulkList holds the transfers of a peer in one direction, in the order in which
-// they began, by bulk.prev and next. Tokens are the engine's, different ones for
-// all that are not 0.
+// bulkList holds the transfers with a peer in one direction, in the order in which they
+// began, linked by bulk.prev and next. Tokens come from the engine; those that are not 0
+// differ.
 type bulkList struct {
 	first, last *bulk
 	n           int
-	byID        map[uint64]*bulk // nil while there are few
+	byID        map[uint64]*bulk // nil while the list is short
 	byToken     map[transport.Token]*bulk
 }
 
@@ -59,7 +59,7 @@ func (l *bulkList) remove(b *bulk) {
 	}
 }
 
-// find returns transfer id, nil if there is none.
+// find returns transfer id, or nil.
 func (l *bulkList) find(id uint64) *bulk {
 	if l.byID != nil {
 		return l.byID[id]
@@ -71,7 +71,7 @@ func (l *bulkList) find(id uint64) *bulk {
 	return b
 }
 
-// findToken returns the transfer with a token that is not 0.
+// findToken returns the transfer with a token, which is not 0.
 func (l *bulkList) findToken(tok transport.Token) *bulk {
 	if l.byToken != nil {
 		return l.byToken[tok]
@@ -83,8 +83,7 @@ func (l *bulkList) findToken(tok transport.Token) *bulk {
 	return b
 }
 
-// bulkQueue is a line of transfers of which the first is at work, by
-// bulk.behind.
+// bulkQueue is a queue of transfers, linked by bulk.behind. The first is being moved.
 type bulkQueue struct{ first, last *bulk }
 
 func (q *bulkQueue) push(b *bulk) {

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copies between address spaces. unsafe because the kernel wants addresses;
-// RawSyscall because a copy of a chunk never blocks and a scheduler hand-off
-// would cost more than it; the chunk size bounds how long it holds off a stop
-// of the world.
+// Copies between address spaces. unsafe because the kernel wants addresses. RawSyscall
+// because a chunk's copy never blocks, and a scheduler hand-off would cost more than the
+// copy. The chunk size bounds how long a copy delays a stop of the world.
 
-// cmaRead fills dst from address addr of process pid, and then, unless markAddr
-// is 0, mark from there: what stands there after the copy tells whether the
-// source was still what it should be. The mark costs 0.35 us.
+// cmaRead fills dst from address addr of process pid, and then reads mark from markAddr,
+// unless that is 0. A mark read after the data tells whether the source was still valid. It
+// costs 0.35 us.
 func cmaRead(pid int, dst []byte, addr, markAddr uint64) (mark uint64, err error) {
 	want, pieces := len(dst), 0
 	if markAddr != 0 {
@@ -36,8 +35,8 @@ func cmaRead(pid int, dst []byte, addr, markAddr uint64) (mark uint64, err error
 		n, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid),
 			uintptr(unsafe.Pointer(&local[0])), uintptr(k+pieces),
 			uintptr(unsafe.Pointer(&remote[0])), uintptr(k+pieces), 0)
-		// A copy may end short, but between the two pieces or inside the
-		// first: a mark is aligned and lies in one page.
+		// A copy may end short, but only between the two parts or inside the first: a mark
+		// is aligned and lies in one page.
 		if errno != 0 || n == 0 || got+int(n) > want || got+int(n) > len(dst) && got+int(n) < want {
 			return 0, cmaError("process_vm_readv", pid, want-got, errno)
 		}

@@ -22,9 +22,9 @@ const (
 	cmaBroken
 )
 
-// probe finds out which direct copies work: the peer's nonce must stand
-// where the peer's directory entry says. That a wrong process answers to the
-// pid (another pid namespace) shows here as well.
+// probe finds out which direct copies work: the peer's nonce must be where its directory
+// entry says. That also detects a pid that names another process (in another pid
+// namespace).
 func (t *Transport) probe(c *conn) {
 	if c.cma != cmaUnknown || c.in == nil || c.out.box == nil {
 		return
@@ -38,8 +38,8 @@ func (t *Transport) probe(c *conn) {
 	}
 }
 
-// readable finds out whether this process may read that of a pid, in whose
-// memory nonce stands at an address.
+// readable checks whether this process may read the memory of a pid, which has nonce at an
+// address.
 func (t *Transport) readable(pid int, nonceAddr, nonce uint64) error {
 	if t.cmaOff || pid <= 0 {
 		return transport.ErrUnavailable
@@ -54,14 +54,14 @@ func (t *Transport) readable(pid int, nonceAddr, nonce uint64) error {
 	return err
 }
 
-// writable finds out whether this process may write to that of a pid, too, in
-// whose memory nonce was read at an address: it is written there again.
+// writable checks whether this process may also write there. It writes the nonce that it
+// has read.
 func writable(pid int, nonceAddr, nonce uint64) error {
 	return cmaWrite(pid, nonceAddr, binary.NativeEndian.AppendUint64(nil, nonce))
 }
 
-// failed notes that a direct copy failed. A bad address is the fault of one
-// transfer; everything else holds for all of the pair in that direction.
+// failed records that a direct copy failed. A bad address concerns one transfer, any other
+// error all transfers of the pair in that direction.
 func (s *cmaState) failed(err error) {
 	if !errors.Is(err, unix.EFAULT) {
 		*s = cmaBroken
@@ -76,7 +76,7 @@ func (b *bulk) mayCopy() bool {
 	return b.c.cmaTo == cmaWorks
 }
 
-// share puts a transfer into a block of the peer's fast box to us, so that both
+// share puts a transfer into a block of the peer's fast box to this process, so that both
 // sides copy. It returns false if no block is free.
 func (t *Transport) share(b *bulk) bool {
 	c := b.c
@@ -111,13 +111,13 @@ func (b *bulk) cut(pages int) {
 	b.n = uint32((len(b.buf) + b.size - 1) / b.size)
 }
 
-// chunk is the i-th.
+// chunk returns the i-th chunk.
 func (b *bulk) chunk(i uint32) (off int, p []byte) {
 	off = int(i) * b.size
 	return off, b.buf[off:min(off+b.size, len(b.buf))]
 }
 
-// onAccept: the receiver has put our offer into a block.
+// onAccept handles kindAccept: the receiver has put an offer of this side into a block.
 func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 	b := c.offers.find(h[0])
 	if b == nil {
@@ -137,9 +137,9 @@ func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 	return true
 }
 
-// stepBulks moves every transfer on; one of them, in turn, copies a chunk.
+// stepBulks continues every transfer. One of them, in turn, copies a chunk.
 func (t *Transport) stepBulks() {
-	h := &t.chores
+	h := &t.work
 	may := true
 	for i, left := 0, len(h.bulks); left > 0 && i < len(h.bulks); left-- {
 		b := h.bulks[i]
@@ -156,9 +156,8 @@ func (t *Transport) stepBulks() {
 	}
 }
 
-// step moves b on. It reports whether a chunk was copied, which it does only
-// if it may and the peer is not about to be declared dead: its pid might
-// already mean somebody else.
+// step continues b, and reports whether it copied a chunk. It copies only if it may and the
+// peer is not about to be declared dead: the pid might already name another process.
 func (t *Transport) step(b *bulk, may bool) (copied bool) {
 	may = may && b.c.state == connUp
 	switch b.how {
@@ -182,7 +181,7 @@ func (t *Transport) step(b *bulk, may bool) (copied bool) {
 func (t *Transport) stepSolo(b *bulk, n int) {
 	p := b.buf[b.moved:min(b.moved+n, len(b.buf))]
 	if err := b.read(p, b.moved, true); err != nil {
-		t.bounce(b)
+		t.fallBack(b)
 		return
 	}
 	if b.moved += len(p); b.moved == len(b.buf) {
@@ -190,8 +189,8 @@ func (t *Transport) stepSolo(b *bulk, n int) {
 	}
 }
 
-// read copies the sender's bytes at off to p. check: and makes sure that they
-// were still offered afterwards.
+// read copies the sender's bytes at off to p. With check it makes sure that they were still
+// offered afterwards.
 func (b *bulk) read(p []byte, off int, check bool) error {
 	at := b.remoteMark
 	if !check {
@@ -208,11 +207,11 @@ func (b *bulk) read(p []byte, off int, check bool) error {
 	return nil
 }
 
-// stepPieces sends what fits of a transfer that goes through the ring.
+// stepPieces sends as many pieces as fit into the ring.
 func (t *Transport) stepPieces(b *bulk) {
 	for o, most := &b.c.out, b.moved+maxChunk; b.moved < min(most, len(b.buf)); {
 		p := b.buf[b.moved:min(b.moved+int(o.eager), len(b.buf))]
-		if !o.room(len(p)) && !o.beg(len(p)) && !t.stretch(b.c, len(p)) {
+		if !o.room(len(p)) && !o.requestCredit(len(p)) && !t.stretch(b.c, len(p)) {
 			return
 		}
 		o.put(kindPiece, &wire.Header{b.id, uint64(b.moved)}, p)
@@ -223,17 +222,17 @@ func (t *Transport) stepPieces(b *bulk) {
 	}
 }
 
-// stepShared looks at the block and, if it may, claims a chunk and copies it.
+// stepShared checks the block and, if it may, claims a chunk and copies it.
 func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	c, blk := b.c, b.blk
-	d := blk.done.Load() // before fail: a failed chunk is marked, then counted
+	d := blk.done.Load() // before fail: a failed chunk is marked first, counted second
 	if uint32(d>>32) != b.gen || chunksIn(d) > b.n {
 		t.offend(c)
 		return false
 	}
 	if blk.fail.Load() == b.gen {
 		if b.takes && c.state == connUp && b.close() {
-			t.bounce(b)
+			t.fallBack(b)
 		}
 		return false
 	}
@@ -246,7 +245,7 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	}
 	w := blk.claim.Load()
 	i := uint32(w)
-	if uint32(w>>32) != b.gen || i&^shut > b.n { // nobody writes that, and no chunk would be left
+	if uint32(w>>32) != b.gen || i&^shut > b.n { // no correct peer writes that, and no chunk would be left
 		t.offend(c)
 		return false
 	}
@@ -278,13 +277,13 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	return true
 }
 
-// endShared: every chunk has been copied; d is the done word. A receiver that
-// has copied alone looks now whether all that was still offered. If not, the
-// sender will refuse.
+// endShared ends a transfer whose chunks were all copied; d is the done word. A receiver
+// that copied alone checks now whether the buffer was still offered. If not, the sender
+// will refuse.
 func (t *Transport) endShared(b *bulk, d uint64) {
 	switch {
 	case !b.takes:
-		if !b.joined { // before its mark goes
+		if !b.joined { // before its mark is cleared
 			b.blk.done.Add(joined)
 		}
 		b.blk.ack.Store(b.gen)
@@ -296,8 +295,8 @@ func (t *Transport) endShared(b *bulk, d uint64) {
 	t.finish(b, len(b.buf), nil)
 }
 
-// close takes the word away from the other side. It reports whether every
-// chunk claimed before is finished, so that nobody copies any more.
+// close stops claims by the other side. It reports whether every claimed chunk is finished,
+// so that no copy is under way.
 func (b *bulk) close() bool {
 	if !b.closed {
 		old := b.blk.claim.Or(shut)
@@ -306,15 +305,15 @@ func (b *bulk) close() bool {
 	return chunksIn(b.blk.done.Load()) >= b.closedAt
 }
 
-// quiet closes the shared transfers of a peer and reports whether no copy is
-// under way. The side that finishes the last one wakes the other. A peer that has
-// ended, or said its last word, makes none.
+// quiet closes the shared transfers of a peer and reports whether no copy is under way. The
+// side that finishes the last one wakes the other. A peer that has ended or said goodbye
+// copies nothing.
 func (t *Transport) quiet(c *conn) bool {
 	if c.gone || c.bye {
 		return true
 	}
 	ok := true
-	for _, b := range t.chores.bulks {
+	for _, b := range t.work.bulks {
 		if b.c == c && b.how == shared {
 			b.blk.fail.Store(b.gen)
 			ok = b.close() && ok
@@ -327,7 +326,7 @@ func (t *Transport) quiet(c *conn) bool {
 func (b *bulk) pending() bool {
 	switch b.how {
 	case pieces:
-		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.moved))
+		return b.c.out.requestCredit(min(int(b.c.out.eager), len(b.buf)-b.moved))
 	case shared:
 		done, fail, claim := chunksIn(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
 		if fail == b.gen {

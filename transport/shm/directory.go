@@ -26,7 +26,7 @@ func mapHead(fd int, owner wire.ProcID) ([]byte, error) {
 	return m, nil
 }
 
-// directory is this process's list of the fast boxes that lead to it.
+// directory is a process's list of the fast boxes that lead to it.
 type directory struct {
 	fd      int
 	own     *headWords
@@ -34,12 +34,12 @@ type directory struct {
 	entries []entry
 	grid    grid
 
-	seen     uint32           // published, when we last looked
-	scanned  uint32           // entries looked at once
-	reserved int64            // bytes of the directory that have memory
-	holes    []uint32         // scanned, and in nobody's use, or not yet to be used
-	late     map[uint32]*late // of holes, by entry
-	alarm    alarm
+	seen       uint32               // published, at the last scan
+	scanned    uint32               // entries that were scanned once
+	reserved   int64                // bytes of the directory that have memory
+	holes      []uint32             // scanned entries that are free, or not ready to be used
+	mapRetries map[uint32]*mapRetry // by entry, of holes
+	alarm      alarm
 }
 
 func (d *directory) open(fd, bell int, own *headWords, g grid) error {
@@ -47,7 +47,12 @@ func (d *directory) open(fd, bell int, own *headWords, g grid) error {
 	if err != nil {
 		return fmt.Errorf("shm: directory: %w", err)
 	}
-	d.fd, d.own, d.mem, d.entries, d.grid, d.reserved = fd, own, m, viewDirectory(m), g, segment.InitialBytes-dirBase
+	d.fd = fd
+	d.own = own
+	d.mem = m
+	d.entries = viewDirectory(m)
+	d.grid = g
+	d.reserved = segment.InitialBytes - dirBase
 	d.alarm.own, d.alarm.bell = own, bell
 	return nil
 }
@@ -57,18 +62,18 @@ func (d *directory) close() {
 	segment.Unmap(d.mem)
 }
 
-// changed reports whether scan may find something. Polled all the time.
+// changed reports whether a scan may find something. Poll calls it every time.
 func (d *directory) changed() bool { return d.own.published.Load() != d.seen }
 
-// again makes the next Poll scan: an entry that had to wait may be usable.
-func (d *directory) again() {
+// rescan makes the next Poll scan: an entry that had to wait may be usable.
+func (d *directory) rescan() {
 	if len(d.holes) > 0 {
 		d.seen--
 	}
 }
 
-// vacate makes an entry free whose fast box reads as zeros.
-func (d *directory) vacate(i, generation uint32) {
+// freeEntry frees an entry whose fast box reads as zeros.
+func (d *directory) freeEntry(i, generation uint32) {
 	d.entries[i].job.Store(0)
 	d.entries[i].word.Store(uint64(useOf(generation+1, entryFree, 0)))
 	d.holes = append(d.holes, i)
@@ -80,11 +85,11 @@ func (t *Transport) scanDirectory() {
 	d := &t.dir
 	d.seen = t.own.published.Load()
 	for claimed := min(t.own.claimed.Load(), d.grid.n); d.scanned < claimed; d.scanned++ {
-		// Reading a page that its claimer has not reserved would make the
-		// kernel allocate it, and kill us where memory is out.
+		// Reading a page that its claimer has not reserved would make the kernel allocate
+		// it, and kill this process if memory is out.
 		if end := (int64(d.scanned) + 1) * entryBytes; end > d.reserved {
 			if t.memory.Reserve(d.fd, dirBase+d.reserved, pageBytes) != nil {
-				d.seen-- // no memory now: look again
+				d.seen-- // there is no memory now; look again
 				break
 			}
 			d.reserved += pageBytes
@@ -92,8 +97,8 @@ func (t *Transport) scanDirectory() {
 		d.holes = append(d.holes, d.scanned)
 	}
 	if seen := d.ready(nil); len(seen) > 0 {
-		// A peer's earlier connection may have become ready behind this look, and
-		// before a later one that it has found.
+		// An earlier connection of a process may have become ready after this scan passed
+		// it, and before a later one that the scan has found.
 		for _, x := range earliest(d.ready(seen)) {
 			t.takeIn(x)
 		}
@@ -111,9 +116,8 @@ type comer struct {
 	turn             uint64
 }
 
-// ready lists the holes that are ready; of the processes in only, if that is not
-// nil, and others are looked at again. It notes one that is free for those who
-// look for one.
+// ready lists the holes that are ready. If only is not nil, it looks again, at the
+// processes in only. It publishes a free entry for senders that look for one.
 func (d *directory) ready(only []comer) (list []comer) {
 	for _, i := range d.holes {
 		e := &d.entries[i]
@@ -124,7 +128,7 @@ func (d *directory) ready(only []comer) (list []comer) {
 			}
 			continue
 		}
-		if d.late[i].abandoned(u) {
+		if d.mapRetries[i].abandoned(u) {
 			continue
 		}
 		x := comer{i, u, wire.ProcID{Job: wire.JobID(e.job.Load()), Serial: u.serial()}, shape{e.slots, e.data, e.eager}, e.nonceAddr, e.nonce, e.turn}
@@ -137,7 +141,7 @@ func (d *directory) ready(only []comer) (list []comer) {
 	return list
 }
 
-// earliest leaves the first connection of each process.
+// earliest keeps the first connection of each process.
 func earliest(list []comer) []comer {
 	slices.SortFunc(list, func(x, y comer) int {
 		return cmp.Or(cmp.Compare(x.proc.Job, y.proc.Job), cmp.Compare(x.proc.Serial, y.proc.Serial), cmp.Compare(x.turn, y.turn))
@@ -145,17 +149,17 @@ func earliest(list []comer) []comer {
 	return slices.CompactFunc(list, func(x, y comer) bool { return x.proc == y.proc })
 }
 
-// takeIn makes a ring of a fast box that is ready. One that has to wait stays a hole;
-// one that makes no sense is forgotten.
+// takeIn makes a ring of a fast box that is ready. A fast box that must wait stays a hole;
+// one with impossible values is ignored.
 func (t *Transport) takeIn(x comer) {
 	d, proc, g := &t.dir, x.proc, x.shape
 	c := t.byProc[proc]
 	if c != nil && (c.in != nil || c.state != connUp) {
-		// The peer has released us and is back before we have seen the end
-		// of its last connection.
+		// The peer has released this process and connects again before this process has
+		// seen the end of the last connection.
 		return
 	}
-	if d.late[x.entry].waits(x.use) {
+	if d.mapRetries[x.entry].waits(x.use) {
 		return
 	}
 	usable := g.valid() && g.bytes() <= d.grid.stride
@@ -163,11 +167,11 @@ func (t *Transport) takeIn(x comer) {
 	if usable {
 		var err error
 		if m, err = segment.Map(t.env.Segment, d.grid.box(x.entry), g.bytes(), true); err != nil {
-			t.mapLater(x, err)
+			t.retryMap(x, err)
 			return
 		}
 	}
-	delete(d.late, x.entry)
+	delete(d.mapRetries, x.entry)
 	d.holes = slices.DeleteFunc(d.holes, func(i uint32) bool { return i == x.entry })
 	if !usable {
 		return
@@ -181,7 +185,7 @@ func (t *Transport) takeIn(x comer) {
 	t.addRing(c.in)
 }
 
-// connOf is the connection to a process, which has called; a new one comes up.
+// connOf returns the connection to a process that has connected. A new one comes up.
 func (t *Transport) connOf(proc wire.ProcID) *conn {
 	c := t.byProc[proc]
 	if c == nil {
@@ -191,9 +195,9 @@ func (t *Transport) connOf(proc wire.ProcID) *conn {
 	return c
 }
 
-// retired is a fast box of our own segment that we have released.
+// retired is a fast box in the own segment that this process has released.
 type retired struct {
-	proc  wire.ProcID // who sent on it
+	proc  wire.ProcID // the process that sent on it
 	mem   []byte
 	entry uint32
 	gen   uint32
@@ -205,41 +209,40 @@ func (t *Transport) reapRetired() {
 }
 
 func (t *Transport) reapIf(left func(z retired) bool) {
-	keep := t.zombies[:0]
-	for _, z := range t.zombies {
+	keep := t.retired[:0]
+	for _, z := range t.retired {
 		if left(z) {
-			t.doomed = append(t.doomed, z)
+			t.reclaimable = append(t.reclaimable, z)
 		} else {
 			keep = append(keep, z)
 		}
 	}
-	clear(t.zombies[len(keep):])
-	t.zombies = keep
+	clear(t.retired[len(keep):])
+	t.retired = keep
 }
 
-// freeDoomed unmaps fast boxes, gives their pages back, and makes their entries free,
-// when no payload in them is valid any more. Their senders touch them no more.
-func (t *Transport) freeDoomed() {
-	for _, l := range t.doomed {
+// freeReclaimable unmaps fast boxes whose senders have left and whose payloads are not
+// valid any more. It returns their pages and frees their entries.
+func (t *Transport) freeReclaimable() {
+	for _, l := range t.reclaimable {
 		segment.Unmap(l.mem)
 		t.vacate(l.entry, l.gen, int64(len(l.mem)))
 	}
-	clear(t.doomed)
-	t.doomed = t.doomed[:0]
+	clear(t.reclaimable)
+	t.reclaimable = t.reclaimable[:0]
 }
 
-// vacate frees a fast box of n bytes with its entry. A fast box that still shows what was
-// in it is not used again.
+// vacate frees a fast box of n bytes with its entry. A fast box that still shows its
+// contents is not used again.
 func (t *Transport) vacate(i, generation uint32, n int64) {
 	if segment.Release(t.env.Segment, t.dir.grid.box(i), n) == nil {
-		t.dir.vacate(i, generation)
+		t.dir.freeEntry(i, generation)
 	}
 }
 
-// Collect implements transport.Collector: fast boxes that the process has not left are
-// free, and entries that it has claimed and not finished, or that could not be mapped. One whose
-// claimer has not told its job yet may be that of another job's process, which lives: it
-// stays.
+// Collect implements transport.Collector. It frees fast boxes that the ended process has
+// not left, and entries that it has claimed and not finished, or that could not be mapped.
+// An entry without a job may belong to a living process of another job, so it stays.
 func (t *Transport) Collect(proc wire.ProcID) {
 	t.reapIf(func(z retired) bool { return z.proc == proc })
 	t.scanDirectory()
@@ -250,8 +253,8 @@ func (t *Transport) Collect(proc wire.ProcID) {
 		e := &d.entries[i]
 		u := use(e.word.Load())
 		its := u.serial() == proc.Serial && wire.JobID(e.job.Load()) == proc.Job
-		if its && (u.state() == entryClaimed || u.state() == entryReady && d.late[i].abandoned(u)) {
-			delete(d.late, i)
+		if its && (u.state() == entryClaimed || u.state() == entryReady && d.mapRetries[i].abandoned(u)) {
+			delete(d.mapRetries, i)
 			t.vacate(i, u.generation(), d.grid.stride)
 		} else {
 			d.holes = append(d.holes, i)

@@ -10,8 +10,8 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// joinDuplex gives both ends of a connection its duplex line, when there are both. A side
-// that may not write there reads it all the same: the peer's setting may differ.
+// joinDuplex gives both ends of a connection its duplex line, when both fast boxes exist. A
+// side that may not write there still reads it: the peer's setting may differ.
 func (t *Transport) joinDuplex(c *conn) {
 	if c.in == nil || c.out.box == nil {
 		return
@@ -26,20 +26,20 @@ func (t *Transport) joinDuplex(c *conn) {
 	}
 }
 
-// answer writes a message into the duplex line, which the message that it answers has
-// brought, if it fits there and the peer has taken the last one: then the line comes back
-// with it, where a slot would have to be fetched. A payload that does not fit goes to its
-// place in the data ring, which room has found.
+// answer writes an answer into the duplex line, which came with the message that it
+// answers. Then the line returns with it, while a slot would have to be fetched. The answer
+// must fit, and the peer must have taken the last one. A longer payload goes to the place
+// in the data ring that room has found.
 func (o *outRing) answer(h *wire.Header, p []byte) bool {
-	l := &o.before
-	if o.back.echo != o.gave || h[0] != l[0] || h[1] != l[1] {
+	l := &o.duplexHeader
+	if o.back.echo != o.duplexSent || h[0] != l[0] || h[1] != l[1] {
 		return false
 	}
 	if len(p) > duplexMax {
 		w := o.writeData(p, true)
 		l[2], l[3] = h[2], h[3]
 		o.half.words = [3]uint64{h[2], h[3], uint64(o.back.freed)}
-		o.show(w, len(p))
+		o.endDuplex(w, len(p))
 		return true
 	}
 	if h[3] != l[3] {
@@ -60,15 +60,15 @@ func (o *outRing) answer(h *wire.Header, p []byte) bool {
 	}
 	x := o.half
 	x.words[0], x.words[1], x.words[2] = words[0], words[1], words[2]
-	o.show(w, len(p))
+	o.endDuplex(w, len(p))
 	return true
 }
 
 // littleEndian reports whether the first byte of a word is its lowest.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// intoWords puts a short payload into words. It stores words only: to load as one what was
-// stored in parts would wait for that.
+// intoWords packs a short payload into words. It stores whole words: a load of a word that
+// was stored in parts would wait.
 func intoWords(to []uint64, p []byte) {
 	if !littleEndian {
 		copy(bytesOf(to), p)
@@ -92,16 +92,16 @@ func intoWords(to []uint64, p []byte) {
 	}
 }
 
-// show ends the writing of a message of n bytes into the duplex line.
-func (o *outRing) show(w uint64, n int) {
-	o.gave ^= taken
+// endDuplex publishes a message of n bytes in the duplex line.
+func (o *outRing) endDuplex(w uint64, n int) {
+	o.duplexSent ^= taken
 	o.pos++
 	o.edge.release()
 	o.half.word.Store(slotWord(o.pos, kindData, n) | w | o.back.took)
 }
 
-// shown reports whether the duplex line has the next message.
-func (r *inRing) shown() (w uint64, yes bool) {
+// duplexNext reports whether the duplex line has the next message, and returns its word.
+func (r *inRing) duplexNext() (w uint64, yes bool) {
 	if !r.duplex {
 		return 0, false
 	}
@@ -109,25 +109,25 @@ func (r *inRing) shown() (w uint64, yes bool) {
 	return w, uint32(w>>32) == r.seq
 }
 
-// readDuplex takes the message of the duplex line whose word is w. It returns false for
-// one that cannot be. The line may be written again as soon as the peer hears that it was
-// taken: payload and header are copies.
+// readDuplex takes the message whose word is w from the duplex line. It returns false if
+// the message is impossible. The peer may overwrite the line as soon as it knows that the
+// message was taken, so payload and header are copies.
 func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 	r.edge.acquire()
 	k, n := splitWord(w)
-	words := &r.brought
+	words := &r.duplexWords
 	*words = r.half.words
 	switch {
 	case k != kindData || n > r.eager:
 		return nil, nil, false
 	case n > duplexMax:
-		r.before[2], r.before[3] = words[0], words[1]
+		r.duplexHeader[2], r.duplexHeader[3] = words[0], words[1]
 		r.conn.out.freed(uint32(words[2]))
 		p = r.inData(w, n)
 	default:
 		p = bytesOf(words[:])
 		if w&repeats == 0 {
-			r.before[2], p = words[0], p[8:]
+			r.duplexHeader[2], p = words[0], p[8:]
 		}
 		if n > len(p) {
 			return nil, nil, false
@@ -136,11 +136,11 @@ func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 			o.freed(ack)
 		}
 	}
-	if o := &r.conn.out; o.soon != 0 {
-		mem.Prefetch(o.data[o.soonAt:][:o.soon])
+	if o := &r.conn.out; o.nextLen != 0 {
+		mem.Prefetch(o.data[o.nextAt:][:o.nextLen])
 	}
 	r.echo = w & taken
 	r.took ^= taken
 	r.advance()
-	return &r.before, p[:n:n], true
+	return &r.duplexHeader, p[:n:n], true
 }

@@ -226,7 +226,7 @@ func TestDuplexSoon(t *testing.T) {
 		a.send(t, 8, 1, 1)
 		b.receive(t, a, true, false)
 		o := &b.c.out
-		at, n := o.soonAt, o.soon
+		at, n := o.nextAt, o.nextLen
 		b.send(t, 300, 1, 1)
 		if n == 300 && at == o.place&uint32(len(o.data)-1) {
 			hits++

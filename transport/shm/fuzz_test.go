@@ -109,7 +109,7 @@ func newScribbler(t *testing.T, victim int, noDuplex bool) *scribbler {
 	s.turn(0)
 	s.us.conn(s.slot).cma = cmaWorks
 	o := &s.us.conn(s.slot).out
-	o.wide, o.choices = noDuplex, new(choices) // if it is wide it pushes
+	o.streaming, o.choices = noDuplex, new(pathChoices) // if it streams it pushes
 	return s
 }
 

@@ -30,7 +30,7 @@ func TestHotStart(t *testing.T) {
 			o.put(kindData, &wire.Header{}, payload)
 			o.done, o.dataDone = o.pos, o.dataPos
 		}
-		if answered != (furthest < hotBytes) || furthest >= firstData || !answered && furthest < firstData-2*pageBytes {
+		if answered != (furthest < residentBytes) || furthest >= firstData || !answered && furthest < firstData-2*pageBytes {
 			t.Errorf("answered %v: payloads up to %d bytes into the ring", answered, furthest)
 		}
 	}
@@ -41,7 +41,7 @@ func TestHotStart(t *testing.T) {
 // room for that long.
 func TestHotExchange(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{100, 300, 3000, 4096, 4100, 8000, hotBytes} {
+	for _, n := range []int{100, 300, 3000, 4096, 4100, 8000, residentBytes} {
 		for late := range 3 {
 			g := shapeFor(2 << 20)
 			o := newOutRing(make([]byte, g.bytes()), g, 0, tuning.Default())
@@ -59,7 +59,7 @@ func TestHotExchange(t *testing.T) {
 				o.done = o.pos
 				o.freed(ends[rnd.IntN(late+1)])
 			}
-			if most := max(hotBytes, max(uint32(n+lineBytes), grain(n, g.data))*uint32(late+3)); furthest >= most {
+			if most := max(residentBytes, max(uint32(n+lineBytes), grain(n, g.data))*uint32(late+3)); furthest >= most {
 				t.Errorf("%d bytes, read %d messages late: payloads up to %d bytes into the ring", n, late, furthest)
 			}
 		}

@@ -10,67 +10,65 @@ import (
 	"gompi/transport"
 )
 
-// inRing is the receiver's end of a fast box. What an empty Poll touches, and
-// what most messages need, fills the first cache line.
+// inRing is the receiver's end of a fast box. The first cache line has what an
+// empty Poll touches, and what most messages need.
 type inRing struct {
 	next    *atomic.Uint64 // word of the next slot
-	seq     uint32         // what it will show
+	seq     uint32         // the sequence that it will show
 	dataPos uint32
 	freed   uint32 // dataPos without the payloads that are still in use
 	slots   []slot
 	data    []byte
 
+	// Immutable, but for index and dirty.
 	t     *Transport
 	conn  *conn
 	box   *box
 	edge  edge
 	eager int
-	index int  // in Transport.rings
+	index int  // in Transport.rings; -1: removed
 	dirty bool // in Transport.delivered
 
-	// Of the duplex line: the peer's half, whether the next message may be there, with
-	// which header, and what it has brought; took is how many were taken there, echo how
-	// many of ours the peer has taken, both as taken is.
-	duplex     bool
-	took, echo uint64
-	half       *half
-	before     wire.Header
-	brought    [3]uint64
+	// The duplex line.
+	duplex       bool        // the next message may come there
+	took, echo   uint64      // messages taken there by this side, and by the peer: as taken
+	half         *half       // of the peer; nil: not known
+	duplexHeader wire.Header // the header that the next message there takes for granted
+	duplexWords  [3]uint64   // a copy of the last message
 
-	told, toldData uint32 // progress published
-	lazy, lazyData uint32 // publish when more than this is consumed
-	mem            []byte
-	entry, gen     uint32 // of the directory
+	published, publishedData uint32 // progress, as the sender can see it
+	lazy, lazyData           uint32 // publish when more than this is consumed
+	mem                      []byte
+	entry, gen               uint32 // of the directory
 }
 
 func newInRing(t *Transport, c *conn, m []byte, entry uint32, u use, g shape) *inRing {
 	r := &inRing{t: t, conn: c, mem: m, entry: entry, gen: u.generation(), eager: int(g.eager),
-		seq: u.start(), told: u.start(), lazy: g.slots / 4, lazyData: g.lazyData()}
+		seq: u.start(), published: u.start(), lazy: g.slots / 4, lazyData: g.lazyData()}
 	r.box, r.slots, r.data = viewBox(m, g)
 	r.advance()
 	return r
 }
 
-// advance steps over the slot just read.
+// advance steps past the slot that was read.
 func (r *inRing) advance() {
 	r.next = &r.slots[r.seq&uint32(len(r.slots)-1)].word
 	r.seq++
 }
 
-// release gives consumed space back to the sender: lazily, because the
-// sender's next look at it moves the cache line.
+// release returns consumed space to the sender. It is lazy, because the sender's next read
+// of the progress moves a cache line.
 func (r *inRing) release() {
 	pos := r.seq - 1
 	r.freed = r.dataPos
-	if pos-r.told >= r.lazy || r.dataPos-r.toldData > r.lazyData || r.box.want.Load() != 0 {
+	if pos-r.published >= r.lazy || r.dataPos-r.publishedData > r.lazyData || r.box.want.Load() != 0 {
 		r.publish(pos)
 	}
 }
 
-// publish tells the progress and, if the sender has said that it is blocked,
-// wakes it.
+// publish stores the progress and wakes the sender if that is blocked.
 func (r *inRing) publish(pos uint32) {
-	r.told, r.toldData = pos, r.dataPos
+	r.published, r.publishedData = pos, r.dataPos
 	r.edge.release()
 	r.box.progress.Store(uint64(pos)<<32 | uint64(r.dataPos))
 	if r.box.want.Load() != 0 {
@@ -81,8 +79,7 @@ func (r *inRing) publish(pos uint32) {
 	}
 }
 
-// read takes the message whose word is w. It returns false for a length that
-// cannot be.
+// read takes the message whose word is w. It returns false if the length is impossible.
 func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	r.edge.acquire()
 	k, size := splitWord(w)
@@ -92,7 +89,7 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	}
 	r.echo = w & taken
 	if r.duplex = w&follows != 0 && r.half != nil; r.duplex {
-		r.before = s.head
+		r.duplexHeader = s.head
 	}
 	if size <= inlineMax {
 		p = s.inline[:size:size]
@@ -106,9 +103,9 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	return k, s, p, true
 }
 
-// inData finds the n bytes of the next payload in the data ring; w is its word.
+// inData returns the n bytes of the next payload in the data ring; w is its word.
 func (r *inRing) inData(w uint64, n int) []byte {
-	if w&early != 0 {
+	if w&earlyLap != 0 {
 		r.dataPos = lap(r.dataPos, uint32(len(r.data)))
 	}
 	start, end := place(r.dataPos, n, uint32(len(r.data)))
@@ -117,8 +114,8 @@ func (r *inRing) inData(w uint64, n int) []byte {
 	return r.data[off : off+n : off+n]
 }
 
-// Take implements transport.FastBox. What is no message, and what cannot be, is
-// left to Poll.
+// Take implements transport.FastBox. It leaves control messages and impossible ones to
+// Poll.
 func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	if r.dirty {
 		r.release()
@@ -126,8 +123,8 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	next, seq := r.next, r.seq
 	w := next.Load()
 	for ; uint32(w>>32) != seq; w = next.Load() {
-		if w, yes := r.shown(); yes {
-			if r.conn.deaf {
+		if w, yes := r.duplexNext(); yes {
+			if r.conn.readClosed {
 				return nil, false
 			}
 			head, p, ok := r.readDuplex(w)
@@ -141,11 +138,11 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 		if turns--; turns <= 0 {
 			return nil, false
 		}
-		// Without it the line is asked for so often that the sender, who is
-		// about to write it, gets it later: 0.11-0.15 us a message, not 0.10.
+		// Without the pause the line is requested so often that the sender gets it later:
+		// 0.11-0.15 us a message instead of 0.10.
 		wait.Pause()
 	}
-	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.deaf {
+	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.readClosed {
 		return nil, false
 	}
 	_, s, p, _ := r.read(w)
@@ -154,7 +151,7 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	return p, true
 }
 
-// deliver has the next Poll give back what was handed out.
+// deliver makes the next Poll release what was handed out.
 func (r *inRing) deliver() {
 	if !r.dirty {
 		r.dirty = true
@@ -170,17 +167,16 @@ func (t *Transport) FastBox(s transport.Slot) transport.FastBox {
 	return nil
 }
 
-// drain moves messages of r to ev[n:] and handles control messages. It
-// returns the new n.
+// drain moves messages of r to ev[n:] and handles control messages. It returns the new n.
 func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
-	if r.conn.deaf {
+	if r.conn.readClosed {
 		return n
 	}
 	before, first, moved := r.seq, n, 0
 	for budget := len(r.slots); budget > 0 && n < len(ev); budget-- {
 		w := r.next.Load()
 		if uint32(w>>32) != r.seq {
-			w, yes := r.shown()
+			w, yes := r.duplexNext()
 			if !yes {
 				break
 			}
@@ -192,7 +188,7 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 			e := &ev[n]
 			e.Kind, e.Slot, e.Header, e.Payload = transport.EvRecv, r.conn.slot, *h, p
 			n++
-			// The next might overwrite it, and comes with the next Poll.
+			// The next message might overwrite it, so it waits for the next Poll.
 			break
 		}
 		if n > first && r.unasked(w) {
@@ -210,7 +206,7 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 		} else if !t.control(r.conn, k, s.head, p) {
 			break
 		} else if moved += len(p); moved+r.eager > maxChunk {
-			break // pieces of transfers were copied, and others wait for the engine's lock
+			break // pieces of transfers were copied, and other goroutines wait for the engine's lock
 		}
 	}
 	if r.seq != before {
@@ -219,8 +215,8 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 	return n
 }
 
-// control handles a message of a peer's transport to ours. It returns false
-// when nothing more may be read from the peer.
+// control handles a control message of a peer. It returns false if no more may be read from
+// the peer.
 func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 	ok := true
 	switch k {
@@ -235,8 +231,8 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 		ok = t.onAccept(c, h)
 	case kindDone:
 		ok = t.onDone(c, h)
-	case kindBounce:
-		ok = t.onBounce(c, h)
+	case kindFallback:
+		ok = t.onFallback(c, h)
 	case kindPiece:
 		ok = t.onPiece(c, h, p)
 	case kindPush:
@@ -252,9 +248,9 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 	return ok
 }
 
-// parted takes in the last word of a peer, which makes no copies any more.
+// parted handles the last message of a peer. The peer makes no copies any more.
 func (t *Transport) parted(c *conn, err error) {
-	c.bye, c.deaf = true, true
+	c.bye, c.readClosed = true, true
 	t.fail(c, err)
 }
 
@@ -262,13 +258,13 @@ func (t *Transport) parted(c *conn, err error) {
 func (t *Transport) offend(c *conn) { t.cut(c, transport.ErrProtocol) }
 
 // ready reports whether a message waits.
-func (r *inRing) ready() bool { return r.comes() && !r.conn.deaf }
+func (r *inRing) ready() bool { return r.comes() && !r.conn.readClosed }
 
-// comes reports whether there is a message, whether or not it may be read.
+// comes reports whether there is a message, even if it may not be read.
 func (r *inRing) comes() bool {
 	if uint32(r.next.Load()>>32) == r.seq {
 		return true
 	}
-	_, yes := r.shown()
+	_, yes := r.duplexNext()
 	return yes
 }

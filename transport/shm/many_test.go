@@ -19,11 +19,11 @@ func TestNobodyReads(t *testing.T) {
 		x := newCouple(t, nil)
 		o := &x.ba.out
 		for x.ab.state == connUp {
-			for o.room(0) || o.beg(0) {
+			for o.room(0) || o.requestCredit(0) {
 				o.put(kindAccept, &wire.Header{1 << 40, 1<<32 | 1, 1, 0}, nil)
 			}
 			x.a.Poll(x.ev[:])
-			if n := x.ab.letters.len(); n > maxLetters {
+			if n := x.ab.controls.len(); n > maxControlMsgs {
 				t.Fatalf("%d answers are kept", n)
 			}
 		}
@@ -34,7 +34,7 @@ func TestNobodyReads(t *testing.T) {
 		x.b.Close()
 	})
 	t.Run("offers", func(t *testing.T) {
-		const offers = 5 * maxLetters
+		const offers = 5 * maxControlMsgs
 		x := newCouple(t, nil)
 		src, dst, ended := make([]byte, 100), make([]byte, offers), 0
 		take := func(tr *Transport) {
@@ -57,7 +57,7 @@ func TestNobodyReads(t *testing.T) {
 			take(x.a)
 		}
 		take(x.a)
-		if n := x.ab.letters.len(); n > maxLetters {
+		if n := x.ab.controls.len(); n > maxControlMsgs {
 			t.Errorf("%d answers are kept", n)
 		}
 		if !x.a.Arm() {

@@ -15,44 +15,53 @@ import (
 
 // outRing is the sender's end of a fast box. The zero value has no room.
 type outRing struct {
+	// The fast box. Immutable after newOutRing and attach.
 	slots []slot
 	data  []byte
 	box   *box
 	head  *headWords // of the peer
 	edge  edge
 
-	pos, dataPos   uint32   // where the next message goes
-	span           uint32   // bytes of the data ring in use: the rest may have no memory
-	stretched      bool     // it is as much as a stream needs, or cannot be more
-	turn           uint32   // of them, what is gone around if the peer keeps up
-	wide           bool     // it is all, and more than a processor's own cache holds
-	widened        bool     // it is, or cannot be
-	warmth         warmth   // of a wide one
-	choices        *choices // likewise
-	hot            int      // up to how many bytes answers go back to the beginning
-	done, dataDone uint32   // consumed by the peer, when we last looked
-	limit          uint32   // slots for messages: the last one is kept for bye
-	bell           int      // of the peer
-	eager          uint32   // largest payload
-	place          uint32   // of the payload that room has last found room for
-	early          uint64   // and whether that is an early lap
-	onward         bool     // what comes next does not go back to the beginning early
-	heard          uint32   // what was to come from the peer at the last message
-	soonAt, soon   uint32   // where the payload of the next answer is likely to go; 0 bytes: not known
-	back           *inRing  // the fast box in the other direction, or nil
+	// Positions. Invariant: done <= pos and dataDone <= dataPos, modulo 1<<32.
+	pos, dataPos uint32 // of the next message
 
-	distance cachedist.Meter
-	ways     tuning.Table
-	least    int // the shortest payload for which the distance matters
+	// How much of the data ring is used.
+	span             uint32       // bytes that have memory
+	stretched        bool         // span is as large as a stream needs, or cannot grow
+	wrapAt           uint32       // of span, where messages wrap if the peer keeps up
+	streaming        bool         // span is the whole ring and larger than a processor's own cache
+	streamingDecided bool         // it is streaming, or cannot be
+	residency        residency    // of a streaming ring
+	choices          *pathChoices // of a streaming ring
+	reuseMax         int          // the longest answer that reuses the beginning of the ring
 
-	// Of the duplex line: our half, whether the peer looks there, with which header, and
-	// how many we have given there, modulo two, as taken is.
-	half   *half
-	duplex bool
-	before wire.Header
-	gave   uint64
+	done, dataDone uint32 // consumed by the peer, at the last look
+	limit          uint32 // slots for messages: the last one is kept for bye
+	bell           int    // of the peer
+	eager          uint32 // largest payload
 
-	ended        bool   // the last word is said
+	// The place that room has found for the next payload.
+	place    uint32
+	earlyLap uint64 // the flag of that name, or 0
+	noReuse  bool   // the next message must not reuse the beginning of the ring
+
+	// Answers. A message answers if the peer has sent one since the last.
+	answeredSeq     uint32  // back.seq at the last message
+	nextAt, nextLen uint32  // likely place of the next answer's payload; length 0: not known
+	back            *inRing // the fast box in the other direction, or nil
+
+	// The distance of the peer's processor, and what depends on it.
+	distance   cachedist.Meter
+	thresholds tuning.Table
+	probeMin   int // the shortest payload for which the distance matters
+
+	// The duplex line. half is nil if this side does not write there.
+	half         *half
+	duplex       bool        // the peer looks there for the next message
+	duplexHeader wire.Header // the header that it takes for granted
+	duplexSent   uint64      // messages sent there, modulo two: as taken
+
+	ended        bool   // the last message was sent
 	checked      uint32 // pos after the last kindCheck
 	gen          uint32
 	mem, headMem []byte
@@ -61,9 +70,23 @@ type outRing struct {
 
 func newOutRing(m []byte, g shape, u use, w tuning.Table) outRing {
 	at := u.start()
-	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), turn: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
+	o := outRing{
+		mem:              m,
+		gen:              u.generation(),
+		pos:              at,
+		done:             at,
+		checked:          at,
+		limit:            g.slots - 1,
+		bell:             -1,
+		eager:            g.eager,
+		span:             g.first(),
+		wrapAt:           g.first(),
+		stretched:        g.first() == g.data,
+		streamingDecided: g.data <= streamBytes,
+		reuseMax:         residentBytes,
+	}
 	o.renewal.at = at
-	o.setWays(w)
+	o.setThresholds(w)
 	o.box, o.slots, o.data = viewBox(m, g)
 	return o
 }
@@ -76,46 +99,45 @@ func (o *outRing) room(n int) bool {
 	return o.refresh() && o.pos-o.done < o.limit && (n <= inlineMax || o.fits(n))
 }
 
-// fits finds a place for n bytes. Where messages go to and fro it goes back to
-// the beginning of the ring: memory used a moment ago is in both processors'
-// nearest caches (4 KiB: 0.49 us one way, against 0.69 around 64 KiB). In a stream
-// it would be asked for while the peer still reads (0.68 us, against 0.46).
+// fits finds a place for n bytes. Between messages that answer each other it returns to the
+// beginning of the ring: that memory is in both processors' nearest caches (4 KiB: 0.49 us
+// one way instead of 0.69 around 64 KiB). In a stream the peer would still be reading it
+// (0.68 us instead of 0.46).
 func (o *outRing) fits(n int) bool {
-	size, turn, need := uint32(len(o.data)), o.turn, uint32(n)
-	if o.onward {
+	size, turn, need := uint32(len(o.data)), o.wrapAt, uint32(n)
+	if o.noReuse {
 		turn = o.span
-	} else if n <= o.hot && o.answered() {
-		// What is passed over is in use until the peer has told that it has read
-		// all in front of it: another message must fit without that.
-		turn, need = hotBytes, 2*max(need+lineBytes, grain(n, size))
+	} else if n <= o.reuseMax && o.answered() {
+		// The skipped bytes are in use until the peer has published that it has read
+		// everything before them. Another message must fit without that.
+		turn, need = residentBytes, 2*max(need+lineBytes, grain(n, size))
 	}
 	start, end := place(o.dataPos, n, size)
 	if last := start&(size-1) + uint32(n); last > turn {
 		if at := lap(o.dataPos, size); at+need-o.dataDone <= size {
-			o.place, o.early = at, early
+			o.place, o.earlyLap = at, earlyLap
 			return true
 		}
 		if last > o.span {
 			return false
 		}
 	}
-	o.place, o.early = start, 0
+	o.place, o.earlyLap = start, 0
 	return end-o.dataDone <= size
 }
 
-// answered reports whether a message of the peer has come since our last one.
-func (o *outRing) answered() bool { return o.back != nil && o.back.seq != o.heard }
+// answered reports whether a message of the peer has come since the last one of this side.
+func (o *outRing) answered() bool { return o.back != nil && o.back.seq != o.answeredSeq }
 
-// freed takes in how far the peer has freed the data ring. What cannot be is
-// no news.
+// freed records how far the peer has freed the data ring. It ignores impossible values.
 func (o *outRing) freed(data uint32) {
 	if data-o.dataDone <= o.dataPos-o.dataDone {
 		o.dataDone = data
 	}
 }
 
-// refresh looks how far the peer has got. It reports whether there is news;
-// progress that cannot be is none.
+// refresh reads the peer's progress. It reports whether that has changed; impossible
+// progress counts as none.
 func (o *outRing) refresh() bool {
 	if o.box == nil {
 		return false
@@ -134,9 +156,9 @@ func (o *outRing) refresh() bool {
 	return true
 }
 
-// beg tells the peer that we are blocked, so that it publishes its progress
+// requestCredit tells the peer that this side is blocked, so that it publishes its progress
 // at once. It reports whether there is room after all.
-func (o *outRing) beg(n int) bool {
+func (o *outRing) requestCredit(n int) bool {
 	if o.box == nil {
 		return false
 	}
@@ -146,8 +168,7 @@ func (o *outRing) beg(n int) bool {
 	return o.room(n)
 }
 
-// reserve returns the memory of the payload for which room has just found
-// room.
+// reserve returns the memory for the payload for which room has just found room.
 func (o *outRing) reserve(n int) []byte {
 	if n <= inlineMax {
 		return o.slots[o.pos&uint32(len(o.slots)-1)].inline[:n:n]
@@ -156,29 +177,30 @@ func (o *outRing) reserve(n int) []byte {
 	return o.data[at : at+n : at+n]
 }
 
-// put writes a message for which room has just found room. The payload may
-// stand in its place already: nothing is copied to where it comes from.
+// put writes a message for which room has just found room. If the payload is already in its
+// place it is not copied.
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	var w uint64
 	answered := o.answered()
-	// One for one: who streams while the other does is answered now and then, too.
-	if answered && o.back.seq-o.heard == 1 && k == kindData && o.half != nil {
+	// Equal counts: when both sides stream, one side also seems to answer the other now and
+	// then.
+	if answered && o.back.seq-o.answeredSeq == 1 && k == kindData && o.half != nil {
 		if o.duplex && o.answer(h, p) {
-			o.heard = o.back.seq
+			o.answeredSeq = o.back.seq
 			if o.head.sleeping.Load() != 0 {
 				wake(o.head, o.bell)
 			}
-			if o.soon != 0 || len(p) > duplexMax {
-				o.expect(len(p))
+			if o.nextLen != 0 || len(p) > duplexMax {
+				o.predictAnswer(len(p))
 			}
 			return
 		}
-		o.duplex, o.before, w = true, *h, follows
+		o.duplex, o.duplexHeader, w = true, *h, follows
 	} else if o.duplex {
 		o.duplex = false
 	}
 	s := &o.slots[o.pos&uint32(len(o.slots)-1)]
-	// Word by word: a wider load of what was just stored in words would wait.
+	// One word at a time: a wider load of words that were stored singly would wait.
 	s.head[0], s.head[1], s.head[2], s.head[3] = h[0], h[1], h[2], h[3]
 	if o.back != nil {
 		s.ack = o.back.freed
@@ -194,34 +216,34 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	o.pos++
 	o.edge.release()
 	s.word.Store(slotWord(o.pos, k, len(p)) | w)
-	o.onward = false
+	o.noReuse = false
 	if o.head.sleeping.Load() != 0 {
 		wake(o.head, o.bell)
 	}
 	if answered {
-		o.heard = o.back.seq
+		o.answeredSeq = o.back.seq
 	} else {
-		o.ahead(len(p))
+		o.prefetchNext(len(p))
 	}
 }
 
-// writeData puts a payload in the place that room has found for it. It returns what the
-// receiver has to know of that.
+// writeData copies a payload to the place that room has found for it. It returns bits of
+// the slot's word.
 func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
 	to := o.data[o.place&uint32(len(o.data)-1):]
-	if o.wide && len(p) > wideHot {
-		o.feel(to, len(p))
+	if o.streaming && len(p) > streamingReuse {
+		o.probeResidency(to, len(p))
 	}
 	o.write(to, p, answer)
 	o.dataPos = o.place + uint32(len(p))
-	return o.early
+	return o.earlyLap
 }
 
 // write copies a payload to its place.
 func (o *outRing) write(to, p []byte, answer bool) {
-	if n := len(p); n >= o.least {
-		o.look()
-		if o.past(n, answer) {
+	if n := len(p); n >= o.probeMin {
+		o.probeDistance()
+		if o.nonTemporal(n, answer) {
 			mem.StreamLines(to, p)
 			return
 		}
@@ -229,66 +251,67 @@ func (o *outRing) write(to, p []byte, answer bool) {
 	mem.PutNear(to, p)
 }
 
-// look finds out now and then how far the peer's processor is.
-func (o *outRing) look() { o.distance.Probe(o.box.measured[:]) }
+// probeDistance measures now and then how far the peer's processor is.
+func (o *outRing) probeDistance() { o.distance.Probe(o.box.measured[:]) }
 
-// setWays sets from which length on messages go which way.
-func (o *outRing) setWays(w tuning.Table) {
-	o.ways, o.least = w, narrowStream
+// setThresholds sets the lengths at which payloads change protocol.
+func (o *outRing) setThresholds(w tuning.Table) {
+	o.thresholds, o.probeMin = w, nonTemporalMin
 	if n := w.Smallest(); n > 0 {
-		o.least = min(n, narrowStream)
+		o.probeMin = min(n, nonTemporalMin)
 	}
 }
 
-// limits are those of the peer's processor, as far as that is known.
+// limits returns the limits for the distance of the peer's processor, as far as it is
+// known.
 func (o *outRing) limits() *tuning.Thresholds {
 	if o.distance.Far() {
-		return &o.ways.Far
+		return &o.thresholds.Far
 	}
-	return &o.ways.Near
+	return &o.thresholds.Near
 }
 
-// past reports whether a payload is to go past the cache.
-func (o *outRing) past(n int, answer bool) bool {
+// nonTemporal reports whether a payload is written with non-temporal stores.
+func (o *outRing) nonTemporal(n int, answer bool) bool {
 	l := o.limits()
 	from := l.Stream
 	switch {
 	case answer:
 		from = l.Answer
-	case l == &o.ways.Near && (!o.wide || o.warmth.cold):
-		from = narrowStream
+	case l == &o.thresholds.Near && (!o.streaming || o.residency.evicted):
+		from = nonTemporalMin
 	}
 	return from > 0 && n >= from
 }
 
-// expect works out where the payload of the next answer goes if it is as long as the last:
-// its lines are asked for when the question comes, while that is read.
-func (o *outRing) expect(n int) {
-	o.soon = 0
-	if n <= duplexMax || n > maxSoon || o.past(n, true) {
+// predictAnswer computes where the payload of the next answer goes if it is as long as the
+// last one. Its lines are prefetched when the next message comes, while that is read.
+func (o *outRing) predictAnswer(n int) {
+	o.nextLen = 0
+	if n <= duplexMax || n > maxPredicted || o.nonTemporal(n, true) {
 		return
 	}
 	start, _ := place(o.dataPos, n, uint32(len(o.data)))
-	o.soonAt, o.soon = start&uint32(len(o.data)-1), uint32(n)
-	if o.soonAt+o.soon > hotBytes {
-		o.soonAt = 0
+	o.nextAt, o.nextLen = start&uint32(len(o.data)-1), uint32(n)
+	if o.nextAt+o.nextLen > residentBytes {
+		o.nextAt = 0
 	}
 }
 
-// ahead asks for the lines of messages that are likely to follow one of n payload
-// bytes: waiting for the peer's processor to give them up takes longer than all
-// else that a short message needs. Where messages are answered the peer looks at
-// the next slot all the time, and would take it back.
-func (o *outRing) ahead(n int) {
+// prefetchNext prefetches the lines of messages that are likely to follow one of n payload
+// bytes. To wait for the peer's processor to release them takes longer than all else that a
+// short message needs. Between messages that answer each other this is not called: the peer
+// polls the next slot and would take the line back.
+func (o *outRing) prefetchNext(n int) {
 	mem.Prefetch(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
-	if n > inlineMax && n <= maxAhead && !o.past(n, false) {
+	if n > inlineMax && n <= maxAhead && !o.nonTemporal(n, false) {
 		start, _ := place(o.dataPos, n, o.span)
 		at := int(start & (o.span - 1))
 		mem.Prefetch(o.data[at : at+n])
 	}
 }
 
-// last is the last message, if there was none; its slot was kept free for it.
+// last sends the last message, unless it was sent. A slot was kept free for it.
 func (o *outRing) last(k kind) {
 	if o.box == nil || o.ended {
 		return
@@ -312,8 +335,8 @@ func (o *outRing) detach() {
 	closeFD(o.bell)
 }
 
-// wake rings a process if it sleeps. The caller's own store comes first; the
-// sleeper stores sleeping before it looks: one of the two sees the other.
+// wake rings a process if it sleeps. The caller must store its own word first. The sleeper
+// stores sleeping before it looks, so one of the two sees the other.
 func wake(h *headWords, bell int) {
 	if h.sleeping.Load() != 0 && h.sleeping.Swap(0) != 0 {
 		ringBell(bell)
@@ -327,25 +350,25 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, _ transport
 	if c == nil || c.state != connUp {
 		return transport.Broken
 	}
-	if !c.out.room(len(p)) && !t.begRoom(c, len(p)) {
+	if !c.out.room(len(p)) && !t.requestRoom(c, len(p)) {
 		return transport.Full
 	}
-	if len(p) >= wideLeast && !c.out.widened {
-		t.long(c)
+	if len(p) >= streamingMinLen && !c.out.streamingDecided {
+		t.countLong(c)
 	}
 	c.out.put(kindData, h, p)
-	if t.fresh != nil && t.fresh.c == c {
+	if t.pushNext != nil && t.pushNext.c == c {
 		t.follow()
 	}
 	return transport.Sent
 }
 
-// begRoom asks the peer for room. If there is none, EvWritable will tell.
-func (t *Transport) begRoom(c *conn, n int) bool {
+// requestRoom asks the peer for room. If there is none, EvWritable will follow.
+func (t *Transport) requestRoom(c *conn, n int) bool {
 	if n > t.caps.EagerMax {
 		panic("gompi: BUG: message above EagerMax")
 	}
-	if c.out.beg(n) || t.stretch(c, n) {
+	if c.out.requestCredit(n) || t.stretch(c, n) {
 		return true
 	}
 	c.wanting, c.wantLen = true, n
@@ -353,11 +376,10 @@ func (t *Transport) begRoom(c *conn, n int) bool {
 	return false
 }
 
-// stretch lets a stream that its peer does not keep up with use more of the data
-// ring, if there is memory for it, and reports whether there is room then. The
-// further the sender's lines are from those that the peer is reading, the less the
-// two processors take them from each other (4 KiB in a stream: 0.47 us around
-// 64 KiB, 0.32 around 256).
+// stretch lets a stream that its peer does not keep up with use more of the data ring, if
+// there is memory for it. It reports whether there is room then. The farther the sender
+// writes from the lines that the peer reads, the less the two processors take lines from
+// each other (4 KiB in a stream: 0.47 us around 64 KiB, 0.32 around 256).
 func (t *Transport) stretch(c *conn, n int) bool {
 	o := &c.out
 	if o.stretched || n <= inlineMax || o.pos-o.done >= o.limit {
@@ -367,24 +389,24 @@ func (t *Transport) stretch(c *conn, n int) bool {
 	return t.extend(o, streamBytes) && o.room(n)
 }
 
-// extend lets a sender use so many bytes of its data ring, or all.
+// extend lets a sender use so many bytes of its data ring, or all of it.
 func (t *Transport) extend(o *outRing, bytes uint32) bool {
 	bytes = min(bytes, uint32(len(o.data)))
 	if o.span >= bytes || t.memory.Populate(o.data[o.span:bytes]) != nil {
 		return false
 	}
-	o.span, o.turn = bytes, bytes
+	o.span, o.wrapAt = bytes, bytes
 	return true
 }
 
-// Reserve implements transport.Reserver. The memory lies in the peer's
-// segment; what tells the peer of it is not written yet.
+// Reserve implements transport.Reserver. The memory lies in the peer's segment. The peer
+// does not know of it before Commit.
 func (t *Transport) Reserve(s transport.Slot, n int) ([]byte, transport.Status) {
 	c := t.conn(s)
 	if c == nil || c.state != connUp {
 		return nil, transport.Broken
 	}
-	if !c.out.room(n) && !t.begRoom(c, n) {
+	if !c.out.room(n) && !t.requestRoom(c, n) {
 		return nil, transport.Full
 	}
 	return c.out.reserve(n), transport.Sent
@@ -395,27 +417,27 @@ func (t *Transport) Commit(s transport.Slot, h *wire.Header, p []byte) {
 	t.conn(s).out.put(kindData, h, p)
 }
 
-// letter is a control message that waits for room.
-type letter struct {
+// controlMsg is a control message that waits for room.
+type controlMsg struct {
 	kind kind
 	head wire.Header
 }
 
-// letters wait for a peer to read, oldest first. A peer that reads nothing makes
-// them no more than those of transfers that have begun here, and maxLetters
-// refusals.
-type letters struct {
-	all      []letter
-	sent     int // of all
-	refusals int // of those that wait
+// controlQueue has the control messages that wait until a peer reads, oldest first. If the
+// peer reads nothing, it grows to the messages of transfers that have begun here, and
+// maxControlMsgs refusals.
+type controlQueue struct {
+	all      []controlMsg
+	sent     int // messages of all that were sent
+	refusals int // among those that wait
 }
 
-// maxLetters: when so many wait, no transfer begins.
-const maxLetters = 1024
+// maxControlMsgs is the number of waiting messages at which no transfer begins.
+const maxControlMsgs = 1024
 
-func (l *letters) len() int { return len(l.all) - l.sent }
+func (l *controlQueue) len() int { return len(l.all) - l.sent }
 
-func (l *letters) add(x letter) {
+func (l *controlQueue) add(x controlMsg) {
 	if x.kind == kindRefuse {
 		l.refusals++
 	}
@@ -430,31 +452,31 @@ func (t *Transport) post(c *conn, k kind, h wire.Header) {
 	if c.out.ended {
 		return
 	}
-	if c.letters.len() == 0 && (c.out.room(0) || c.out.beg(0)) {
+	if c.controls.len() == 0 && (c.out.room(0) || c.out.requestCredit(0)) {
 		c.out.put(k, &h, nil)
 		return
 	}
-	c.letters.add(letter{k, h})
-	t.chores.letters = appendOnce(t.chores.letters, c)
-	t.chores.busy = true
+	c.controls.add(controlMsg{k, h})
+	t.work.controls = appendOnce(t.work.controls, c)
+	t.work.busy = true
 }
 
-// flush posts what waits; it reports whether nothing waits any more.
+// flush posts waiting messages. It reports whether none waits any more.
 func (c *conn) flush() bool {
-	l := &c.letters
+	l := &c.controls
 	for ; l.len() > 0; l.sent++ {
-		if !c.out.room(0) && !c.out.beg(0) {
+		if !c.out.room(0) && !c.out.requestCredit(0) {
 			return false
 		}
 		x := &l.all[l.sent]
 		c.out.put(x.kind, &x.head, nil)
 	}
-	*l = letters{all: l.all[:0]}
+	*l = controlQueue{all: l.all[:0]}
 	return true
 }
 
-// waitRoom watches the ring of c until it can answer EvWritable.
+// waitRoom watches the ring of c until EvWritable can be reported.
 func (t *Transport) waitRoom(c *conn) {
-	t.chores.wanting = appendOnce(t.chores.wanting, c)
-	t.chores.busy = true
+	t.work.wanting = appendOnce(t.work.wanting, c)
+	t.work.busy = true
 }

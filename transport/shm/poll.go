@@ -7,21 +7,20 @@ import (
 )
 
 const (
-	maxHot   = 8
-	coldTurn = 4 // cold rings looked at by each Poll
+	maxActive   = 8
+	idlePerPoll = 4 // idle rings looked at by each Poll
 )
 
-// Poll gives back what the last Poll delivered, takes in new peers and
-// messages, and copies at most one chunk of a bulk transfer. A ring that has
-// been silent for a while may be looked at only once in some Polls when there
-// are more than eight; Arm looks at all.
+// Poll releases what the last Poll delivered, takes in new peers and messages, and copies
+// at most one chunk of a bulk transfer. With more than maxActive rings, a Poll looks at
+// only some of those that have been silent for a while. Arm looks at all.
 func (t *Transport) Poll(ev []transport.Event) int {
 	if len(t.delivered) != 0 {
 		t.release()
 	}
-	if len(t.doomed)+len(t.zombies) != 0 {
+	if len(t.reclaimable)+len(t.retired) != 0 {
 		t.reapRetired()
-		t.freeDoomed()
+		t.freeReclaimable()
 	}
 	if t.dir.changed() {
 		t.scanDirectory()
@@ -31,16 +30,16 @@ func (t *Transport) Poll(ev []transport.Event) int {
 		n = t.events.take(ev)
 	}
 	if t.full {
-		// A flood from the hot rings does not keep the others waiting.
-		n = t.doChores(ev, t.pollCold(ev, n))
+		// A flood from the active rings must not keep the others waiting.
+		n = t.doWork(ev, t.pollIdle(ev, n))
 		t.full = false
 	}
-	n = t.pollHot(ev, n)
-	if len(t.rings) > t.hot {
-		n = t.pollCold(ev, n)
+	n = t.pollActive(ev, n)
+	if len(t.rings) > t.active {
+		n = t.pollIdle(ev, n)
 	}
-	if t.chores.busy {
-		n = t.doChores(ev, n)
+	if t.work.busy {
+		n = t.doWork(ev, n)
 	}
 	t.full = n == len(ev)
 	return n
@@ -55,8 +54,8 @@ func (t *Transport) release() {
 	t.delivered = t.delivered[:0]
 }
 
-func (t *Transport) pollHot(ev []transport.Event, n int) int {
-	hot := t.rings[:t.hot]
+func (t *Transport) pollActive(ev []transport.Event, n int) int {
+	hot := t.rings[:t.active]
 	i := t.first
 	for range hot {
 		if i >= len(hot) {
@@ -76,34 +75,34 @@ func (t *Transport) pollHot(ev []transport.Event, n int) int {
 	return n
 }
 
-func (t *Transport) pollCold(ev []transport.Event, n int) int {
-	for range min(coldTurn, len(t.rings)-t.hot) {
+func (t *Transport) pollIdle(ev []transport.Event, n int) int {
+	for range min(idlePerPoll, len(t.rings)-t.active) {
 		if n == len(ev) {
 			break
 		}
-		if t.coldNext < t.hot || t.coldNext >= len(t.rings) {
-			t.coldNext = t.hot
+		if t.idleNext < t.active || t.idleNext >= len(t.rings) {
+			t.idleNext = t.active
 		}
-		r := t.rings[t.coldNext]
-		t.coldNext++
+		r := t.rings[t.idleNext]
+		t.idleNext++
 		if r.comes() {
 			n = t.drain(r, ev, n)
-			t.warm(r)
+			t.activate(r)
 		}
 	}
 	return n
 }
 
-// warm makes r hot, in the place of the ring that has been hot for longest.
-func (t *Transport) warm(r *inRing) {
-	if r.index < t.hot {
+// activate makes r active, in place of the ring that has been active for longest.
+func (t *Transport) activate(r *inRing) {
+	if r.index < t.active {
 		return
 	}
-	if t.hotVictim >= t.hot {
-		t.hotVictim = 0
+	if t.activeVictim >= t.active {
+		t.activeVictim = 0
 	}
-	t.swapRings(r.index, t.hotVictim)
-	t.hotVictim++
+	t.swapRings(r.index, t.activeVictim)
+	t.activeVictim++
 }
 
 func (t *Transport) swapRings(i, j int) {
@@ -115,10 +114,10 @@ func (t *Transport) swapRings(i, j int) {
 func (t *Transport) addRing(r *inRing) {
 	r.index = len(t.rings)
 	t.rings = append(t.rings, r)
-	t.hot = min(maxHot, len(t.rings))
+	t.active = min(maxActive, len(t.rings))
 }
 
-// removeRing stops looking at r; it may have been removed before.
+// removeRing ends polling of r; it may have been removed before.
 func (t *Transport) removeRing(r *inRing) {
 	if r.index < 0 {
 		return
@@ -127,7 +126,7 @@ func (t *Transport) removeRing(r *inRing) {
 	t.swapRings(r.index, last)
 	t.rings[last] = nil
 	t.rings = t.rings[:last]
-	t.hot = min(maxHot, last)
+	t.active = min(maxActive, last)
 	r.index = -1
 	for i, d := range t.delivered {
 		if d == r {
@@ -136,12 +135,11 @@ func (t *Transport) removeRing(r *inRing) {
 		}
 	}
 	r.dirty = false
-	// A fast box that somebody still holds shows nothing any more.
+	// A caller that still holds the fast box sees nothing new there.
 	r.next, r.seq, r.duplex, r.half = &t.silence, 1, false, nil
 }
 
-// Arm sets the word that makes peers ring the bell, then looks everywhere
-// once more.
+// Arm sets the word that makes peers ring the bell, then looks everywhere once more.
 func (t *Transport) Arm() bool {
 	t.own.sleeping.Store(1)
 	t.armed = true
@@ -155,8 +153,7 @@ func (t *Transport) Arm() bool {
 	return false
 }
 
-// Disarm ends Arm. It always quiets the bell: one that was late for the last
-// sleep would end every following one.
+// Disarm ends Arm. It always clears the bell: a late ring would end every later sleep.
 func (t *Transport) Disarm() {
 	if !t.armed {
 		return
@@ -173,29 +170,29 @@ func (t *Transport) pending() bool {
 	}
 	for _, r := range t.rings {
 		if r.ready() {
-			t.warm(r)
+			t.activate(r)
 			return true
 		}
 	}
-	return t.chores.busy && t.choresPending()
+	return t.work.busy && t.workPending()
 }
 
-// chores is what a Poll does beside looking at rings.
-type chores struct {
-	busy    bool // any of the lists is not empty
-	bulks   []*bulk
-	letters []*conn // control messages wait for room
-	waiting []*conn // what was accepted waits for answers to be possible
-	wanting []*conn // Send answered Full
-	failing []*conn // EvDown is to come
+// pollWork is what Poll does besides polling rings.
+type pollWork struct {
+	busy     bool // a list is not empty
+	bulks    []*bulk
+	controls []*conn // their control messages wait for room
+	waiting  []*conn // accepted transfers wait until answers can be sent
+	wanting  []*conn // Send answered Full
+	failing  []*conn // EvDown will follow
 }
 
-func (t *Transport) doChores(ev []transport.Event, n int) int {
-	h := &t.chores
+func (t *Transport) doWork(ev []transport.Event, n int) int {
+	h := &t.work
 	if !h.busy {
 		return n
 	}
-	h.letters = filter(h.letters, func(c *conn) bool { return !c.flush() })
+	h.controls = filter(h.controls, func(c *conn) bool { return !c.flush() })
 	if len(h.waiting) > 0 {
 		h.waiting = filter(h.waiting, func(c *conn) bool { return !t.beginSome(c) })
 	}
@@ -210,11 +207,11 @@ func (t *Transport) doChores(ev []transport.Event, n int) int {
 			return !over
 		})
 	}
-	h.busy = len(h.bulks)+len(h.letters)+len(h.waiting)+len(h.wanting)+len(h.failing) > 0
+	h.busy = len(h.bulks)+len(h.controls)+len(h.waiting)+len(h.wanting)+len(h.failing) > 0
 	return n + t.events.take(ev[n:])
 }
 
-// filter keeps in place what keep says.
+// filter keeps, in place, the elements for which keep returns true.
 func filter(s []*conn, keep func(*conn) bool) []*conn {
 	k := s[:0]
 	for _, c := range s {
@@ -226,12 +223,13 @@ func filter(s []*conn, keep func(*conn) bool) []*conn {
 	return k
 }
 
-// stillFull answers a Send that was refused, if there is room now.
+// stillFull reports EvWritable for a refused Send if there is room now; if not, it returns
+// true.
 func (t *Transport) stillFull(c *conn) bool {
 	if !c.wanting {
 		return false
 	}
-	if !c.out.room(c.wantLen) && !c.out.beg(c.wantLen) {
+	if !c.out.room(c.wantLen) && !c.out.requestCredit(c.wantLen) {
 		return true
 	}
 	c.wanting = false
@@ -239,18 +237,18 @@ func (t *Transport) stillFull(c *conn) bool {
 	return false
 }
 
-// choresPending is pending for the chores. A blocked sender begs again here:
-// with sleeping set, whoever takes its plea away will ring. Where the peer cannot ring us
-// because it has no fast box to us, we must not sleep.
-func (t *Transport) choresPending() bool {
-	h := &t.chores
+// workPending is pending for the pollWork. A blocked sender requests credit again here:
+// sleeping is set, so a peer that clears the request rings the bell. If the peer has no
+// fast box to this process and cannot ring, this process must not sleep.
+func (t *Transport) workPending() bool {
+	h := &t.work
 	for _, c := range h.wanting {
-		if c.out.box != nil && (c.in == nil || c.out.beg(c.wantLen)) {
+		if c.out.box != nil && (c.in == nil || c.out.requestCredit(c.wantLen)) {
 			return true
 		}
 	}
-	for _, c := range h.letters {
-		if c.out.box != nil && (c.in == nil || c.out.beg(0)) {
+	for _, c := range h.controls {
+		if c.out.box != nil && (c.in == nil || c.out.requestCredit(0)) {
 			return true
 		}
 	}
@@ -272,12 +270,12 @@ func (t *Transport) choresPending() bool {
 	return false
 }
 
-// ended reports whether nothing keeps a failing connection: a copy of the
-// peer's, or that it must be told.
-func (t *Transport) ended(c *conn) bool { return c.gone || !c.untold && t.quiet(c) }
+// ended reports whether a failing connection can end: the peer copies nothing any more, and
+// need not be told.
+func (t *Transport) ended(c *conn) bool { return c.gone || !c.cutPending && t.quiet(c) }
 
-// end takes a failing connection towards EvDown: what came whole, then the
-// transfers, then EvDown. over: nothing more is to do.
+// end takes a failing connection towards EvDown: complete messages first, then the
+// transfers, then EvDown. over says that it has ended.
 func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool) {
 	if c.in != nil {
 		n = t.drain(c.in, ev, n)
@@ -295,17 +293,17 @@ func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool)
 	if t.byProc[c.proc] == c {
 		delete(t.byProc, c.proc)
 	}
-	t.dir.again()
+	t.dir.rescan()
 	return n, true
 }
 
-// drop ends everything of a connection but the fast boxes; unanswered transfers
+// drop ends everything of a connection except the fast boxes. Transfers without an answer
 // get their EvBulk.
 func (t *Transport) drop(c *conn) {
-	h := &t.chores
+	h := &t.work
 	not := func(x *conn) bool { return x != c }
-	h.letters, h.wanting, h.waiting = filter(h.letters, not), filter(h.wanting, not), filter(h.waiting, not)
-	c.wanting, c.letters = false, letters{}
+	h.controls, h.wanting, h.waiting = filter(h.controls, not), filter(h.wanting, not), filter(h.waiting, not)
+	c.wanting, c.controls = false, controlQueue{}
 	c.waiting, c.solos, c.pieces = bulkQueue{}, bulkQueue{}, bulkQueue{}
 	err := c.err
 	if err == nil {

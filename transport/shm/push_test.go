@@ -60,9 +60,9 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 	if p.from, err = p.tb.Connect(f.Contact(a, b)); err != nil {
 		t.Fatal(err)
 	}
-	p.ta.widen(&p.ta.conn(p.to).out)
-	if !p.ta.conn(p.to).out.wide {
-		t.Fatal("the ring is not wide")
+	p.ta.makeStreaming(&p.ta.conn(p.to).out)
+	if !p.ta.conn(p.to).out.streaming {
+		t.Fatal("the ring is not streaming")
 	}
 	return p
 }
@@ -196,13 +196,13 @@ func TestPush(t *testing.T) {
 			p.poll(p.tb)
 		}
 		c, d := p.ta.conn(p.to), p.tb.conn(p.from)
-		if c.offers.n+d.takes.n+len(p.ta.chores.bulks)+len(p.tb.chores.bulks) > 0 {
-			t.Errorf("seed %d: %d offers, %d takes, %d and %d at work are left", seed, c.offers.n, d.takes.n, len(p.ta.chores.bulks), len(p.tb.chores.bulks))
+		if c.offers.n+d.takes.n+len(p.ta.work.bulks)+len(p.tb.work.bulks) > 0 {
+			t.Errorf("seed %d: %d offers, %d takes, %d and %d at work are left", seed, c.offers.n, d.takes.n, len(p.ta.work.bulks), len(p.tb.work.bulks))
 		}
 		if p.ended < 500 {
 			t.Errorf("seed %d: %d ends of transfers", seed, p.ended)
 		}
-		if d.lost == 0 {
+		if d.lostPushes == 0 {
 			t.Errorf("seed %d: nothing was pushed", seed)
 		}
 	}

@@ -20,24 +20,26 @@ import (
 )
 
 const (
-	maxEager     = 16 << 10    // above, a bulk transfer is faster
-	closeTimeout = time.Second // for a copy of the peer's, at the end
+	maxEager     = 16 << 10    // longer messages are faster as bulk transfers
+	closeTimeout = time.Second // for a copy by the peer
 )
 
 // Transport is the shared-memory transport of one process. Its owner is the
-// engine: no two methods but those of Sharer run at the same time. It keeps the descriptors
-// env.Segment and env.Bell in use until Close, without owning them.
+// engine: no two methods run at the same time, except those of Sharer. It uses
+// the descriptors env.Segment and env.Bell until Close, without owning them.
 type Transport struct {
-	env       transport.Env
-	caps      transport.Caps
-	shape     shape // of the fast boxes that this process makes
-	ways      tuning.Table
-	waysGiven bool // they are kept to
-	cmaOff    bool
-	noDuplex  bool  // nothing is sent in duplex lines
-	fresh     *bulk // is pushed behind the message that comes next
+	// Settings.
+	env             transport.Env
+	caps            transport.Caps
+	shape           shape // of the fast boxes that this process makes
+	thresholds      tuning.Table
+	thresholdsFixed bool // the user has set them: no trials
+	cmaOff          bool
+	noDuplex        bool  // no messages are sent in duplex lines
+	pushNext        *bulk // its pieces follow the next message
 
-	span    int64 // bytes of address space in the own segment
+	// The own segment.
+	span    int64 // bytes of address space
 	headMem []byte
 	own     *headWords
 
@@ -45,55 +47,62 @@ type Transport struct {
 	dir      directory
 	armed    bool
 
+	// Connections.
 	conns  []*conn // by slot index; nil where free
 	byProc map[wire.ProcID]*conn
 
-	// rings holds every connected in-ring; the first hot of them are looked
-	// at by each Poll, the others a few a turn.
-	rings     []*inRing
-	hot       int
-	hotVictim int
-	coldNext  int
-	first     int  // the hot ring where the next Poll begins
-	full      bool // the last Poll ended because ev was full
+	// rings holds every connected in-ring. Each Poll looks at the first active
+	// ones, and at a few of the others.
+	rings        []*inRing
+	active       int
+	activeVictim int
+	idleNext     int
+	first        int  // the active ring where the next Poll begins
+	full         bool // the last Poll ended because ev was full
 
-	delivered []*inRing // gave out payloads in the last Poll
+	// What the next Poll has to do.
+	delivered []*inRing // the last Poll returned their payloads
 	events    eventQueue
-	chores    chores
+	work      pollWork
 
-	zombies []retired // fast boxes that their senders may still touch
-	doomed  []retired // to be freed when payloads have become invalid
+	retired     []retired // fast boxes that their senders may still touch
+	reclaimable []retired // freed when payloads have become invalid
 
 	silence atomic.Uint64 // the next word of fast boxes that have ended
 
+	// Shared memory. spansMu guards spans and unshared.
 	spansMu    sync.Mutex
-	spans      freelist.List // shared once, and taken back; guarded by spansMu
-	unshared   int64         // from here on nothing was ever shared; likewise
+	spans      freelist.List // shared before, and taken back
+	unshared   int64         // from here on the segment was never shared
 	shared     atomic.Int64  // pieces of shared memory that are mapped
 	mostShared int64
 	arenas     arenas
 
-	spare  []*bulk
-	pages  huge.Pages
-	memory segment.Memory // asked before memory of a segment is touched
-	nextID uint64         // of offers
-	wide   int            // rings to peers that are wide
-	// crowded: see Oversubscribed.
-	crowded atomic.Bool
-	nonce   uint64
-	turns   uint64 // connections made
+	spare          []*bulk
+	pages          huge.Pages
+	memory         segment.Memory // asked before memory of a segment is touched
+	nextID         uint64         // of offers
+	streamingRings int            // rings to peers that are streaming
+	// oversubscribed is what Oversubscribed has said last.
+	oversubscribed atomic.Bool
+	nonce          uint64
+	turns          uint64 // connections made
 }
 
 // Open starts the transport of one process. env.Segment must come from
-// segment.Create; without segment or bell it returns ErrUnavailable.
+// segment.Create. Without segment or bell it returns ErrUnavailable.
 //
-// Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
-// from 256; others are rounded up; default twice the cache that is a processor's own, of
-// which 64 KiB have memory until a stream or longer messages need more) and bounds EagerMax to half
-// of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
-// leaves the pages of buffers as they are (see package huge). GOMPI_DUPLEX=off sends
-// nothing in duplex lines; what a peer sends there is taken. GOMPI_SHM_TABLE are limits of
-// package ways.
+// Settings:
+//
+//   - GOMPI_RING is the size of a data ring in bytes. Sizes are powers of two
+//     from 256; others are rounded up. The default is twice the cache that is a
+//     processor's own; 64 KiB of it have memory until a stream or longer
+//     messages need more. EagerMax is at most half of the size.
+//   - GOMPI_CMA=off sends large transfers through the rings.
+//   - GOMPI_HUGE=off leaves the pages of buffers as they are (package huge).
+//   - GOMPI_DUPLEX=off sends no messages in duplex lines; those of a peer are
+//     still read.
+//   - GOMPI_SHM_TABLE has limits in the form of package tuning.
 func Open(env transport.Env) (*Transport, error) {
 	if env.Segment < 0 || env.Bell < 0 {
 		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
@@ -102,7 +111,7 @@ func Open(env transport.Env) (*Transport, error) {
 	if setting == nil {
 		setting = func(string) string { return "" }
 	}
-	ring, err := settings.Ring.Lookup(setting, wideRing())
+	ring, err := settings.Ring.Lookup(setting, streamingRingBytes())
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
@@ -113,15 +122,15 @@ func Open(env transport.Env) (*Transport, error) {
 	}
 	g := shapeFor(uint64(ring))
 	t := &Transport{
-		env:        env,
-		shape:      g,
-		ways:       table,
-		waysGiven:  given != "",
-		cmaOff:     setting("GOMPI_CMA") == "off",
-		noDuplex:   setting("GOMPI_DUPLEX") == "off",
-		byProc:     make(map[wire.ProcID]*conn),
-		nonce:      rand.Uint64() | 1,
-		mostShared: mostShared,
+		env:             env,
+		shape:           g,
+		thresholds:      table,
+		thresholdsFixed: given != "",
+		cmaOff:          setting("GOMPI_CMA") == "off",
+		noDuplex:        setting("GOMPI_DUPLEX") == "off",
+		byProc:          make(map[wire.ProcID]*conn),
+		nonce:           rand.Uint64() | 1,
+		mostShared:      mostShared,
 		caps: transport.Caps{
 			Name:         "shm",
 			NeedsConnect: true,
@@ -154,7 +163,7 @@ func Open(env transport.Env) (*Transport, error) {
 	return t, nil
 }
 
-// shapeFor is the shape of a fast box with a data ring of at least so many bytes.
+// shapeFor returns the shape of a fast box with a data ring of at least so many bytes.
 func shapeFor(bytes uint64) shape {
 	g := shape{data: minData}
 	for uint64(g.data) < bytes {
@@ -165,27 +174,27 @@ func shapeFor(bytes uint64) shape {
 	return g
 }
 
-// Caps says what shared memory can do.
+// Caps returns the abilities of shared memory.
 func (t *Transport) Caps() transport.Caps { return t.caps }
 
-// FD is the bell: an eventfd that peers ring when this process is armed.
+// FD returns the bell: an eventfd that peers ring while this process is armed.
 func (t *Transport) FD() int { return t.env.Bell }
 
-// Oversubscribed implements transport.Oversubscriber: huge pages and wide rings are for those
-// who do not wait for processors.
+// Oversubscribed implements transport.Oversubscriber. Huge pages and streaming rings pay
+// only if processes need not wait for processors.
 func (t *Transport) Oversubscribed(yes bool) {
-	t.crowded.Store(yes)
+	t.oversubscribed.Store(yes)
 	t.pages.Oversubscribed(yes)
 }
 
-// Flushed reports whether nothing waits in this process: what Send accepted
-// lies in the peers' memory, but control messages and transfers need us.
+// Flushed reports whether nothing waits in this process. Accepted messages lie in the
+// peers' memory, but control messages and transfers need this process.
 func (t *Transport) Flushed() bool {
-	return len(t.chores.bulks) == 0 && len(t.chores.letters) == 0
+	return len(t.work.bulks) == 0 && len(t.work.controls) == 0
 }
 
-// Close says goodbye to every peer and undoes the mappings. It waits up to a
-// second for copies that a peer has under way.
+// Close says goodbye to every peer and unmaps everything. It waits up to a second for
+// copies that a peer has under way.
 func (t *Transport) Close() error {
 	end := time.Now().Add(closeTimeout)
 	for _, c := range t.conns {
@@ -201,8 +210,8 @@ func (t *Transport) Close() error {
 	t.pages.Close()
 	t.memory.Close()
 	t.closeArenas()
-	t.freeDoomed()
-	for _, z := range t.zombies {
+	t.freeReclaimable()
+	for _, z := range t.retired {
 		segment.Unmap(z.mem)
 	}
 	t.dir.close()
@@ -216,37 +225,42 @@ type conn struct {
 	state connState
 	err   error // of EvDown
 
-	pid       int      // 0: no direct copies
-	cma       cmaState // from it
-	cmaTo     cmaState // to it
+	// Direct copies.
+	pid       int      // 0: none
+	cma       cmaState // from the peer
+	cmaTo     cmaState // to the peer
 	nonceAddr uint64
 	nonce     uint64
 
 	out outRing
 	in  *inRing // nil until the peer has connected
 
-	offers  bulkList  // we send
-	takes   bulkList  // we receive
-	waiting bulkQueue // of takes: not begun
-	solos   bulkQueue // of takes: read by us alone, one after the other
-	pieces  bulkQueue // of offers: sent through the ring, likewise
-	letters letters
+	// Transfers.
+	offers   bulkList  // outgoing
+	takes    bulkList  // incoming
+	waiting  bulkQueue // of takes: not begun
+	solos    bulkQueue // of takes: read by this side alone, one after the other
+	pieces   bulkQueue // of offers: sent through the ring, one after the other
+	controls controlQueue
 
 	// blockGen is the last generation given to each block of the peer's fast box
-	// to us, blockBusy whether that transfer is still in takes.
+	// to this process. blockBusy says that its transfer is still in takes.
 	blockGen  [blockCount]uint32
 	blockBusy [blockCount]bool
 
-	came  counts // transfers from there
-	longs int    // long messages and transfers, as long as the ring is not wide
-	lost  uint64 // of offers up to this pushed pieces do not come any more
+	received   transferCounts // from the peer
+	longs      int            // long messages and transfers, until the ring is streaming
+	lostPushes uint64         // of offers up to this, no more pushed pieces come
 
-	wanting bool // Send answered Full
+	// A refused Send: EvWritable follows when wantLen bytes fit.
+	wanting bool
 	wantLen int
-	gone    bool // the peer process has ended
-	bye     bool // the peer has said its last word
-	deaf    bool // nothing more may be read from it
-	untold  bool // we have cut the connection, and Connect will tell the peer
+
+	// The end of the connection.
+	gone       bool // the peer process has ended
+	bye        bool // the peer has sent its last message
+	readClosed bool // no more may be read from the peer
+	cutPending bool // this side has cut the connection; Connect will tell the peer
 }
 
 type connState uint8
@@ -257,8 +271,8 @@ const (
 	connDown
 )
 
-// newConn gives proc a slot: the lowest numbers are used again first, because
-// an engine keeps a table by slot.
+// newConn gives proc a slot. It reuses the lowest numbers first, because the engine keeps a
+// table by slot.
 func (t *Transport) newConn(proc wire.ProcID) *conn {
 	i := slices.Index(t.conns, nil)
 	if i < 0 {
@@ -271,7 +285,7 @@ func (t *Transport) newConn(proc wire.ProcID) *conn {
 	return c
 }
 
-// conn looks a slot up; nil if it is not in use.
+// conn returns the connection of a slot, or nil.
 func (t *Transport) conn(s transport.Slot) *conn {
 	if int(s) >= len(t.conns) {
 		return nil
@@ -279,7 +293,7 @@ func (t *Transport) conn(s transport.Slot) *conn {
 	return t.conns[s]
 }
 
-// eventQueue holds what happened outside of the rings.
+// eventQueue holds events that do not come from the rings.
 type eventQueue struct {
 	q    []transport.Event
 	next int
@@ -300,7 +314,7 @@ func (e *eventQueue) take(ev []transport.Event) int {
 	return n
 }
 
-// forget removes the events that drop says.
+// forget removes the events for which drop returns true.
 func (e *eventQueue) forget(drop func(*transport.Event) bool) {
 	e.q = slices.DeleteFunc(e.q[e.next:], func(ev transport.Event) bool { return drop(&ev) })
 	e.next = 0

@@ -57,7 +57,7 @@ func TestStretch(t *testing.T) {
 		}
 	}
 	out := &ta.conn(slot).out
-	out.widened = true // not what this is about
+	out.streamingDecided = true // not what this is about
 	for range 5000 {
 		if !send() {
 			t.Fatalf("no room for message %d", sent)

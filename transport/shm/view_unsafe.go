@@ -8,10 +8,9 @@ import (
 	"gompi/internal/host/segment"
 )
 
-// The views give mapped bytes their types. They are unsafe because nothing
-// but this file says that a mapping is aligned (it is: mmap gives whole
-// pages) and long enough (checked here); they live as long as the mapping.
-// The layout is proven by these array lengths, which must not be negative.
+// The views give mapped bytes their types. They are unsafe because only this file says that
+// a mapping is aligned (mmap returns whole pages) and long enough (checked here). They live
+// as long as the mapping. These array lengths prove the layout: they must not be negative.
 var (
 	_ [segment.CallRegistry - segment.HeadShm - unsafe.Sizeof(headWords{})]struct{}
 	_ [boxSlots - unsafe.Sizeof(box{})]struct{}
@@ -31,12 +30,6 @@ func viewDirectory(m []byte) []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(&m[0])), dirCap)
 }
 
-// viewEntry is the directory entry at the start of m.
-func viewEntry(m []byte) *entry {
-	_ = m[entryBytes-1]
-	return (*entry)(unsafe.Pointer(&m[0]))
-}
-
 func viewBox(m []byte, g shape) (*box, []slot, []byte) {
 	_ = m[g.bytes()-1]
 	off := g.dataOff()
@@ -50,14 +43,14 @@ func viewBoxWords(m []byte) *box {
 	return (*box)(unsafe.Pointer(&m[0]))
 }
 
-// addrOf is the address that a peer passes to process_vm_*. b is kept on the
-// heap, and alive, by the transfer that it belongs to.
+// addrOf returns the address that a peer passes to process_vm_*. The transfer keeps b alive
+// and on the heap.
 func addrOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // addrOfWord is addrOf for a word inside a heap object.
 func addrOfWord(w *uint64) uint64 { return uint64(uintptr(unsafe.Pointer(w))) }
 
-// bytesOf is the memory of words.
+// bytesOf returns the memory of words.
 func bytesOf(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }

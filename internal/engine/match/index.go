@@ -2,9 +2,9 @@
 
 package match
 
-// link ties its owner into an index under a key. The links of one key form a
-// ring, oldest first; the oldest stands in the bucket for all of them, so that
-// an index needs no memory but its buckets.
+// link puts its owner into an index under a key. The links of one key form a ring, oldest
+// first. The oldest represents the ring in its bucket, so an index needs no memory except
+// its buckets.
 type link[O any] struct {
 	next, prev *link[O] // ring; nil while not in an index
 	chain      *link[O] // next key of the bucket; used by the oldest of a ring
@@ -25,14 +25,14 @@ type index[O any] struct {
 
 const (
 	minBuckets = 64
-	// reviewKeys is the least number of keys added between two looks at
-	// whether the table is too large. Shrinking at once would allocate in
-	// every round of a program that fills and drains its queues in turn.
+	// reviewKeys is the number of keys added between two checks whether the table is too
+	// large. Shrinking at once would allocate in every round of a program that fills and
+	// drains its queues in turn.
 	reviewKeys = 4096
 )
 
-// slot returns where the oldest link of k stands, or where it belongs. The
-// buckets must exist, which any key added before guarantees.
+// slot returns the place of the oldest link of k, or where it belongs. The buckets must
+// exist; they do once a key was added.
 func (x *index[O]) slot(k Key) **link[O] {
 	s := &x.buckets[k.hash()&uint64(len(x.buckets)-1)]
 	for *s != nil && (*s).key != k {
@@ -68,7 +68,7 @@ func (x *index[O]) push(l *link[O]) {
 	x.peak = max(x.peak, x.keys)
 }
 
-// pop removes the link that stands in slot s.
+// pop removes the link in slot s.
 func (x *index[O]) pop(s **link[O]) {
 	l := *s
 	if l.next == l {
@@ -93,8 +93,7 @@ func (x *index[O]) remove(l *link[O]) {
 	l.next, l.prev = nil, nil
 }
 
-// resize doubles a full table, and cuts one that was mostly empty since the
-// last review.
+// resize doubles a full table, and shrinks one that was mostly empty since the last check.
 func (x *index[O]) resize() {
 	n := max(len(x.buckets), minBuckets)
 	if x.keys == len(x.buckets) {

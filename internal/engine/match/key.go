@@ -16,14 +16,14 @@ const Any = -1
 // MaxSource is the largest rank a Key can hold. Tags may be any int32 >= 0.
 const MaxSource = 1<<28 - 2
 
-// Key is what a message is matched by: context, plane, source and tag. Keys
-// are comparable, and equal exactly if all parts are.
+// Key is what a message is matched by: context, traffic class (plane), source
+// and tag. Two keys are equal exactly if all parts are.
 //
 //	W0   job of the context's creator
 //	W1   serial of the creator << 32 | serial of the context
 //	W2   plane << 60 | source << 32 | tag
 //
-// Any is all ones in its field, so a key is widened by or-ing a mask into W2.
+// Any has all bits of its field set, so or-ing a mask into W2 widens a key.
 type Key struct{ W0, W1, W2 uint64 }
 
 const (
@@ -32,11 +32,11 @@ const (
 	planeShift = 60
 )
 
-// Planes must fit in four bits.
+// The traffic classes fit four bits.
 const _ = uint8(15 - wire.NumTraffic)
 
-// NewKey builds a key. It panics if source or tag is out of range: whoever
-// takes them from another process or the user has checked them before.
+// NewKey builds a key. It panics if source or tag is out of range: values from another
+// process or the user must be checked before.
 func NewKey(c wire.ContextID, pl wire.TrafficClass, source, tag int32) Key {
 	return Key{
 		W0: uint64(c.Creator.Job),
@@ -45,7 +45,7 @@ func NewKey(c wire.ContextID, pl wire.TrafficClass, source, tag int32) Key {
 	}.With(source, tag)
 }
 
-// With returns k with another source and tag; context and plane stay.
+// With returns k with another source and tag.
 func (k Key) With(source, tag int32) Key {
 	if source < Any || source > MaxSource || tag < Any {
 		badKey(source, tag)
@@ -66,10 +66,10 @@ func (k Key) Context() wire.ContextID {
 	}
 }
 
-// In reports whether k belongs to context c, on any plane.
+// In reports whether k belongs to context c, in any traffic class.
 func (k Key) In(c wire.ContextID) bool { return k.Context() == c }
 
-// Plane returns the plane.
+// Plane returns the traffic class.
 func (k Key) Plane() wire.TrafficClass { return wire.TrafficClass(k.W2 >> planeShift) }
 
 // Source returns the rank, or Any.
@@ -83,9 +83,8 @@ func (k Key) Source() int32 {
 // Tag returns the tag, or Any.
 func (k Key) Tag() int32 { return int32(uint32(k.W2)) }
 
-// Exact reports whether k can be a message's key: a known plane, a source, and
-// a tag that is not negative. A key whose words came from another process must
-// pass it before Arrive or Keep see it.
+// Exact reports whether k can be a message's key: a known traffic class, a source, and a
+// tag that is not negative. A key from another process must pass it before Arrive or Keep.
 func (k Key) Exact() bool {
 	return k.Plane() < wire.TrafficClass(wire.NumTraffic) && k.W2&sourceMask != sourceMask && int32(uint32(k.W2)) >= 0
 }
@@ -93,7 +92,7 @@ func (k Key) Exact() bool {
 // Fits reports whether a message with the exact key m may be received by k.
 func (k Key) Fits(m Key) bool { return k == m.widen(k.class()) }
 
-// String gives "creator:serial/plane source->tag" with * for Any.
+// String formats k as "creator:serial/plane source->tag", with * for Any.
 func (k Key) String() string {
 	part := func(v int32) string {
 		if v == Any {
@@ -104,7 +103,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%v plane %d source %s tag %s", k.Context(), k.Plane(), part(k.Source()), part(k.Tag()))
 }
 
-// class tells which parts of a key are Any.
+// class says which parts of a key are Any.
 type class uint8
 
 const (
@@ -115,7 +114,7 @@ const (
 	classes         = 4
 )
 
-// widening is what a class forces to Any.
+// widening has, for each class, the bits that are forced to Any.
 var widening = [classes]uint64{anySource: sourceMask, anyTag: tagMask, anyBoth: sourceMask | tagMask}
 
 func (k Key) widen(c class) Key {
@@ -134,8 +133,8 @@ func (k Key) class() class {
 	return c
 }
 
-// hash is one wide multiplication. Both halves are needed: the low bits of the
-// product alone forget the high bits of a tag, and tags often come in strides.
+// hash is one wide multiplication. Both halves are needed: the low half alone loses the
+// high bits of a tag, and tags often have strides.
 func (k Key) hash() uint64 {
 	hi, lo := bits.Mul64(k.W2^0x9e3779b97f4a7c15, k.W1^bits.RotateLeft64(k.W0, 23)^0xe7037ed1a0b428db)
 	return hi ^ lo

@@ -31,9 +31,9 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Posted is a receive that waits for a message, embedded in the owner's
-// request. Its owner sets Key and Val before Post and leaves Key and the
-// record's place in memory alone until it is matched or withdrawn.
+// Posted is a receive that waits for a message. It is embedded in the owner's request. The
+// owner sets Key and Val before Post. It must not change Key or move the record until it is
+// matched or withdrawn.
 type Posted[R any] struct {
 	Key Key // source and tag may be Any
 	Val *R  // the owner's
@@ -46,28 +46,28 @@ type Posted[R any] struct {
 // Queued reports whether p waits in a table.
 func (p *Posted[R]) Queued() bool { return p.lone || p.link.queued() }
 
-// Arrived is an unexpected message, embedded in the owner's record of it. Its
-// owner sets Key and Val before Keep and leaves Key and the record's place in
-// memory alone until a table gives it back.
+// Arrived is an unexpected message. It is embedded in the owner's record of it. The owner
+// sets Key and Val before Keep. It must not change Key or move the record until a table
+// returns it.
 type Arrived[U any] struct {
 	Key Key // exact
 	Val *U  // the owner's
 
-	older, younger *Arrived[U]      // order of arrival
+	older, younger *Arrived[U]      // in the order of arrival
 	link           link[Arrived[U]] // under Key
-	wild           *wildLink[U]     // in the indexes of wildcards, while there are any
+	wild           *wildLink[U]     // in the indexes of wildcards; nil: in none
 }
 
-// wildLink ties a message into the index of one class of wildcards. Those of a
-// message form a list: most messages are never looked for with a wildcard, and
-// there may be a million of them.
+// wildLink puts a message into the index of one class of wildcards. The links of a message
+// form a list: most messages are never looked up with a wildcard, and there may be a
+// million of them.
 type wildLink[U any] struct {
 	link[Arrived[U]]
 	of   class
 	next *wildLink[U]
 }
 
-// maxSpare bounds the links that a table keeps for wildcards to come.
+// maxSpare bounds the free links that a table keeps.
 const maxSpare = 1024
 
 // Queued reports whether a waits in a table.
@@ -76,24 +76,24 @@ func (a *Arrived[U]) Queued() bool { return a.link.queued() }
 // Table is the matching state of one process. R and U are the types of the
 // owner's requests and unexpected messages. The zero value is empty and ready.
 type Table[R, U any] struct {
-	// lone is an exact receive that waits outside the index, which is empty
-	// then: one blocking receive at a time needs no hash.
+	// lone is an exact receive outside the index, which is empty then: a single blocking
+	// receive needs no hash.
 	lone   *Posted[R]
 	posted index[Posted[R]]
 	count  [classes]int // receives of each class
-	wild   int          // receives of all classes but exact
+	wild   int          // receives of all other classes than exact
 	seq    uint64       // of the last Post
 
 	arrived          [classes]index[Arrived[U]]
-	indexed          [classes]bool // which of arrived are kept; exact always is
+	indexed          [classes]bool // the classes with an index of arrived; exact always has one
 	unexpected       int
 	oldest, youngest *Arrived[U]
 	spare            *wildLink[U]
 	spares           int
 }
 
-// Post removes and returns the oldest unexpected message that p fits. If there
-// is none it returns nil, and p waits in the table.
+// Post removes and returns the oldest unexpected message that matches p. If there is none
+// it returns nil, and p waits in the table.
 func (t *Table[R, U]) Post(p *Posted[R]) *Arrived[U] {
 	if p.Queued() {
 		panic("gompi: BUG: receive posted twice")
@@ -128,10 +128,9 @@ func (t *Table[R, U]) index(p *Posted[R]) {
 	t.posted.push(&p.link)
 }
 
-// Arrive removes and returns the oldest posted receive that fits a message
-// with the exact key k, or nil: the message is unexpected, and the caller
-// keeps it (Keep) before the next Post. Keys from outside must have passed
-// Key.Exact.
+// Arrive removes and returns the oldest posted receive that matches a message with the
+// exact key k. Nil means that the message is unexpected; the caller must Keep it before the
+// next Post. Keys from outside must have passed Key.Exact.
 func (t *Table[R, U]) Arrive(k Key) *Posted[R] {
 	if p := t.lone; p != nil {
 		if p.Key != k {
@@ -179,8 +178,8 @@ func (t *Table[R, U]) arriveWild(k Key) *Posted[R] {
 	return p
 }
 
-// Withdraw removes p from the table. It returns false if p does not wait
-// there: it was matched or withdrawn before, or never posted.
+// Withdraw removes p from the table. It returns false if p does not wait there: it was
+// matched or withdrawn, or never posted.
 func (t *Table[R, U]) Withdraw(p *Posted[R]) bool {
 	if p.lone {
 		t.lone, p.lone = nil, false
@@ -195,7 +194,7 @@ func (t *Table[R, U]) Withdraw(p *Posted[R]) bool {
 	return true
 }
 
-// forget counts a receive of class c that left.
+// forget counts down a receive of class c.
 func (t *Table[R, U]) forget(c class) {
 	t.count[c]--
 	if c != exact {
@@ -203,8 +202,8 @@ func (t *Table[R, U]) forget(c class) {
 	}
 }
 
-// Keep adds an unexpected message as the youngest: one for which Arrive has
-// just returned nil.
+// Keep adds an unexpected message as the youngest. Arrive must have just returned nil for
+// it.
 func (t *Table[R, U]) Keep(a *Arrived[U]) {
 	if a.Queued() || !a.Key.Exact() {
 		panic(fmt.Sprintf("gompi: BUG: message kept twice or with a bad key: %v", a.Key))
@@ -240,7 +239,7 @@ func (t *Table[R, U]) enter(a *Arrived[U], c class) {
 	t.arrived[c].push(&l.link)
 }
 
-// quit takes a out of the indexes of wildcards.
+// quit removes a from the indexes of wildcards.
 func (t *Table[R, U]) quit(a *Arrived[U]) {
 	for l := a.wild; l != nil; l = a.wild {
 		t.arrived[l.of].remove(&l.link)
@@ -275,8 +274,8 @@ func (t *Table[R, U]) find(k Key, c class) *Arrived[U] {
 	return nil
 }
 
-// Take removes an unexpected message, which must wait in the table: Peek or an
-// iteration has just returned it, or a.Queued() says so.
+// Take removes an unexpected message, which must wait in the table: Peek or an iteration
+// has just returned it, or a.Queued() is true.
 func (t *Table[R, U]) Take(a *Arrived[U]) {
 	if !a.Queued() {
 		panic(fmt.Sprintf("gompi: BUG: message taken that does not wait: %v", a.Key))
@@ -300,10 +299,10 @@ func (t *Table[R, U]) Take(a *Arrived[U]) {
 	}
 }
 
-// PostedLen is the number of receives that wait.
+// PostedLen returns the number of receives that wait.
 func (t *Table[R, U]) PostedLen() int { return t.count[exact] + t.wild }
 
-// ArrivedLen is the number of unexpected messages.
+// ArrivedLen returns the number of unexpected messages.
 func (t *Table[R, U]) ArrivedLen() int { return t.unexpected }
 
 // EachPosted iterates over the waiting receives in the order of posting:
@@ -312,7 +311,7 @@ func (t *Table[R, U]) ArrivedLen() int { return t.unexpected }
 //
 // The body may change the table; receives that it withdraws or matches are not
 // visited any more, and those that it posts are not visited yet. It allocates:
-// for roll calls and for the failure of a peer.
+// for reports and for the failure of a peer.
 func (t *Table[R, U]) EachPosted(yield func(*Posted[R]) bool) {
 	all := make([]*Posted[R], 0, t.PostedLen())
 	if t.lone != nil {
@@ -350,9 +349,9 @@ func (t *Table[R, U]) EachArrived(yield func(*Arrived[U]) bool) {
 	}
 }
 
-// Same iterates over the unexpected messages with the exact key k: the oldest,
-// the youngest, the second oldest and so on, as one of the ends is mostly meant.
-// The body leaves the table alone. It does not allocate.
+// Same iterates over the unexpected messages with the exact key k: the oldest, the
+// youngest, the second oldest and so on, because the wanted one is mostly at an end. The
+// body must not change the table. It does not allocate.
 func (t *Table[R, U]) Same(k Key) func(yield func(*Arrived[U]) bool) {
 	return func(yield func(*Arrived[U]) bool) {
 		first := t.arrived[exact].oldest(k)
@@ -367,8 +366,8 @@ func (t *Table[R, U]) Same(k Key) func(yield func(*Arrived[U]) bool) {
 	}
 }
 
-// Walk iterates over the unexpected messages in the order of arrival. The body
-// leaves the table alone. It does not allocate.
+// Walk iterates over the unexpected messages in the order of arrival. The body must not
+// change the table. It does not allocate.
 func (t *Table[R, U]) Walk(yield func(*Arrived[U]) bool) {
 	for a := t.oldest; a != nil && yield(a); a = a.younger {
 	}

@@ -4,25 +4,25 @@ package progress
 
 import "gompi/internal/host/wait"
 
-// Hook waits for what other processes write into memory: no event tells of it, so
+// Hook waits for words that other processes write into memory. No event reports them, so
 // every poll looks.
 type Hook interface {
-	// Step looks, and goes on with what can go on. It reports whether something
-	// happened. A hook that has ended takes itself off the list.
+	// Step looks, and continues what can continue. It reports whether something happened. A
+	// hook that has ended drops itself.
 	Step() (moved bool)
 
-	// PrepareSleep says that this process is about to sleep: who writes from now on
-	// must wake it. What was written before is looked for once more. It reports
-	// whether what a writer has stored may be seen later than that it did not
-	// know of this sleep. EndSleep ends it; either may come twice.
+	// PrepareSleep says that this process is about to sleep: a process that writes from now
+	// on must wake it. The hook looks once more for earlier writes. late says that a write
+	// may become visible only after its writer has seen no sleep. EndSleep ends it. Either
+	// may be called twice.
 	PrepareSleep() (late bool)
 	EndSleep()
 }
 
-// AddHook adds h, which is not there, to what polls look at.
+// AddHook adds h, which must not be there, to the hooks of every poll.
 func (m *Machine) AddHook(h Hook) { m.hooks = append(m.hooks, h) }
 
-// DropHook takes h off the list if it is there.
+// DropHook removes h if it is there.
 func (m *Machine) DropHook(h Hook) {
 	for i, x := range m.hooks {
 		if x == h {
@@ -35,14 +35,13 @@ func (m *Machine) DropHook(h Hook) {
 	}
 }
 
-// Hooks are all that there are. The caller does not change the list.
+// Hooks returns all hooks. The caller must not change the list.
 func (m *Machine) Hooks() []Hook { return m.hooks }
 
-// Hooked reports whether there are any.
+// Hooked reports whether there is a hook.
 func (m *Machine) Hooked() bool { return len(m.hooks) > 0 }
 
-// Step looks at everything that waits for memory. It returns how much has
-// happened.
+// Step steps all hooks. It returns how many of them had something to do.
 func (m *Machine) Step() (n int) {
 	for i := 0; i < len(m.hooks); i++ {
 		h := m.hooks[i]
@@ -56,9 +55,9 @@ func (m *Machine) Step() (n int) {
 	return n
 }
 
-// prepareHooks is their part of arming: false if there is something to do. Where
-// something may be seen late the sleep ends once, soon, to look for it while all
-// know of that sleep.
+// prepareHooks prepares the hooks for sleep. It returns false if there is something to do.
+// If a write may become visible late, a timer ends the sleep once, soon, so that the hooks
+// look for it while all processes know of the sleep.
 func (m *Machine) prepareHooks() bool {
 	late := false
 	for _, h := range m.hooks {
@@ -67,8 +66,8 @@ func (m *Machine) prepareHooks() bool {
 	if late {
 		m.service.again.Reset(wait.RecheckDelay)
 	}
-	// The process is armed for what it knew: should a transport refuse what a step
-	// sends, it must not sleep.
+	// The process is armed for what was known. If a transport refuses what a step sends,
+	// the process must not sleep.
 	was := m.armed
 	m.armed, m.arming = true, true
 	moved := m.Step()
@@ -83,39 +82,39 @@ func (m *Machine) endHooks() {
 }
 
 const (
-	// lookYields is how often a goroutine that looks at memory yields before it
-	// waits like everybody else, which ends in sleep.
+	// lookYields is how often a goroutine that looks at memory yields before it waits as
+	// all others do, which ends in sleep.
 	lookYields = 200
-	// longYield is what a yield that let others compute counts at most: where
-	// the machine is shared, one is no sign that waiting will take long.
+	// longYield is the most that one yield counts if other processes computed meanwhile. On
+	// a shared machine a long yield is no sign of a long wait.
 	longYield = lookYields / 4
-	// copyYields and copyYield are those two where the ranks waited for copy
-	// large data: what lets others compute lets these, and who sleeps meanwhile
-	// leaves its processor idle in the end.
+	// copyYields and copyYield are the same two while ranks wait for others that copy large
+	// data: the yields serve those. A rank that sleeps meanwhile leaves its processor idle
+	// in the end.
 	copyYields = 1000
 	copyYield  = copyYields / 100
-	// yieldSpin is how often it looks again after a yield before the next:
-	// more often than a whole spin is of no use.
+	// yieldSpin is how often it looks after a yield before the next one: more often than a
+	// whole spin is useless.
 	yieldSpin = 16
-	// lookPolls: in every so manyth look of a spin everything is polled.
+	// lookPolls is the number of looks of a spin for each poll of everything.
 	lookPolls = 32
 )
 
-// MemoryWait is how far a goroutine has come that looks at memory while nothing else
-// is going on.
+// MemoryWait is the progress of a goroutine that looks at memory while nothing else is
+// under way.
 type MemoryWait struct {
 	wait.Backoff
 	Copies bool // it waits for ranks that copy large data
 	looks  int
 }
 
-// NewMemoryWait is one that begins.
+// NewMemoryWait returns one at its beginning.
 func NewMemoryWait(p *wait.Policy) MemoryWait {
 	return MemoryWait{Backoff: wait.Backoff{SpinsLeft: p.Spin}}
 }
 
-// Pass lets a moment pass before the next look, and polls at times. It returns
-// false if that has been done often enough. It may give the lock away.
+// Pass lets a moment pass before the next look, and polls at times. It returns false if the
+// wait was long enough. It may release the lock.
 func (m *Machine) Pass(l *MemoryWait) bool {
 	most, long := lookYields, longYield
 	if l.Copies {

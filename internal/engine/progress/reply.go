@@ -8,37 +8,37 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// replies says whether the service goroutine polls on for replies after it has
-// served frames (adaptive polling). Where all processors of the process compute
-// it has waited for one of them until the end of a time slice of Go's, 10 to
-// 20 ms: what comes while it is there costs microseconds, and the other side can
-// send or take only so much before it has been answered.
+// replies decides whether the service goroutine polls on for replies after it has served
+// frames (adaptive polling). If all processors of the process compute, the service has
+// waited for one until the end of a Go time slice, 10 to 20 ms. Frames that come while it
+// polls cost only microseconds, and the other side can send or take little before it is
+// answered.
 //
-// After several long frames, or what a transport has not taken, it waits for the
-// next. After others it does if that has paid lately: what it has waited for in
-// vain is bounded by what it has not.
+// After several long frames, or a frame that a transport has refused, it waits for the
+// next. After others it waits if that has paid lately. The waits in vain are bounded by the
+// successful ones.
 type replies struct {
-	frames  uint64 // that have come
-	long    uint64 // of those
-	refused uint64 // times that a transport has refused one
-	score   int    // negative: so many times it does not wait
+	frames  uint64 // frames that have come
+	long    uint64 // long ones among them
+	refused uint64 // frames that a transport has refused
+	score   int    // negative: the number of waits to skip
 }
 
 const (
-	// replyWait is how long it waits: the other side may have to be woken, which
-	// takes 50 to 150 us. Where there are more ranks than processors it lets others
-	// run meanwhile; elsewhere that might cost a time slice of one that computes.
+	// replyWait is how long it waits: the other side may have to be woken, which takes 50
+	// to 150 us. With more ranks than processors it yields to others meanwhile. Otherwise a
+	// yield might cost a time slice of a computing goroutine.
 	replyWait = 200 * time.Microsecond
-	// A frame that has come outweighs mostScore that have not; then it does not
-	// wait for -leastScore times.
+	// A frame that has come outweighs mostScore waits in vain. After those it skips
+	// -leastScore waits.
 	mostScore  = 4
 	leastScore = -16
 )
 
-// FrameCame notes a frame. Others may follow a long one.
+// FrameCame records a frame. Others may follow a long one.
 func (m *Machine) FrameCame(long bool) { m.replies.came(long) }
 
-// FrameRefused notes one that a transport has not taken.
+// FrameRefused records a frame that a transport has refused.
 func (m *Machine) FrameRefused() { m.replies.refused++ }
 
 func (r *replies) came(long bool) {
@@ -48,8 +48,7 @@ func (r *replies) came(long bool) {
 	}
 }
 
-// expected reports whether to wait for more after what has happened since an
-// earlier state.
+// expected reports whether to wait for more after what has happened since an earlier state.
 func (r *replies) expected(was replies) bool {
 	switch {
 	case r.refused != was.refused, r.long-was.long > 1:
@@ -63,7 +62,7 @@ func (r *replies) expected(was replies) bool {
 	return true
 }
 
-// learn notes whether a frame has come to who waited for it.
+// learn records whether a frame has come during a wait.
 func (r *replies) learn(came bool) {
 	if came {
 		r.score = mostScore
@@ -72,8 +71,7 @@ func (r *replies) learn(came bool) {
 	}
 }
 
-// awaitReply polls until something happens, and reports whether it has. The lock
-// is given to whoever wants it.
+// awaitReply polls until something happens, and reports whether it has. It yields the lock.
 func (m *Machine) awaitReply() bool {
 	frames, end := m.replies.frames, time.Now().Add(replyWait)
 	for !m.closed && !m.leading && m.waits == 0 {

@@ -9,12 +9,12 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// serviceTick is how often the service goroutine looks whether the process is
-// quiet while it is not asleep: the delay before it takes over from a process
-// that went computing. A look takes 30 us of the processor. Where no processor
-// is to spare, and it finds the process at work again and again, it looks less
-// often, every lazyTick in the end, or, of many ranks, every rankTick for each:
-// the looks of 100 ranks every 2 ms would take one and a half processors.
+// serviceTick is how often the service goroutine checks whether the process is quiet while
+// it is not asleep. It is the delay before it takes over from a process that computes. A
+// check takes 30 us of a processor. If no processor is to spare, and the service finds the
+// process at work again and again, it checks less often: at last every lazyTick or, with
+// many ranks, every rankTick for each. The checks of 100 ranks every 2 ms would take one
+// and a half processors.
 const (
 	serviceTick = 500 * time.Microsecond
 	lazyTick    = 2 * time.Millisecond
@@ -28,24 +28,24 @@ func longestTick(p *wait.Policy) time.Duration {
 	return max(lazyTick, time.Duration(p.Ranks)*rankTick)
 }
 
-// service is the service goroutine, which sleeps in the kernel for the whole
-// process and polls when nobody else does.
+// service is the service goroutine. It sleeps in the kernel for the whole process, and
+// polls when no other goroutine does.
 type service struct {
 	ask  chan struct{} // sleep now: the leader has parked
 	done chan struct{}
-	// again ends a sleep, and says so in late: see prepareHooks.
+	// again ends a sleep and sets late: see prepareHooks.
 	again *time.Timer
 	late  atomic.Bool
 	tick  time.Duration // serviceTick
 
 	// Of the last tick: the turns, and the polls among them.
 	turns, polls uint64
-	// due: at a tick the process was at work, by what is known without polls, and who is
-	// inside is to poll at the next chance. Written without the lock.
+	// due: at a tick the process was at work as far as known without polls; a goroutine
+	// inside must poll at the next chance. It is written without the lock.
 	due atomic.Bool
 }
 
-// Start starts the service goroutine. The lock is not held, nor needed yet.
+// Start starts the service goroutine. It needs no lock.
 func (m *Machine) Start() {
 	s := &m.service
 	s.ask, s.done = make(chan struct{}, 1), make(chan struct{})
@@ -60,10 +60,11 @@ func (m *Machine) Start() {
 	go m.serve()
 }
 
-// Close has the service goroutine end; those that wait must be hit.
+// Close makes the service goroutine end. The caller must hit all waiters.
 func (m *Machine) Close() { m.closed = true }
 
-// Stop waits until it has ended, after Close. The lock is not held.
+// Stop waits until the service goroutine has ended, after Close. It is called without the
+// lock.
 func (m *Machine) Stop() {
 	m.AskService()
 	m.sleeper.Wake()
@@ -71,7 +72,7 @@ func (m *Machine) Stop() {
 	m.service.again.Stop()
 }
 
-// AskService has the service goroutine take over at once, not at the next tick.
+// AskService makes the service goroutine take over at once, not at the next tick.
 func (m *Machine) AskService() {
 	select {
 	case m.service.ask <- struct{}{}:
@@ -79,15 +80,15 @@ func (m *Machine) AskService() {
 	}
 }
 
-// SecondLookNow ends a sleep as its timer would, in place of that: for tests.
+// SecondLookNow ends a sleep as its timer would. It is for tests.
 func (m *Machine) SecondLookNow() {
 	m.service.again.Stop()
 	m.service.late.Store(true)
 	m.sleeper.Wake()
 }
 
-// serve alternates between sleeping for the process and, while others are at work,
-// looking at intervals whether they still are.
+// serve alternates between sleeping for the process and, while other goroutines work,
+// checking at intervals whether they still do.
 func (m *Machine) serve() {
 	defer close(m.service.done)
 	least := m.service.tick
@@ -125,7 +126,8 @@ func (m *Machine) serve() {
 	}
 }
 
-// enter takes the lock for a tick. Who has it is at work, and polls soon.
+// enter takes the lock for a tick. If another goroutine has it, that is at work and will
+// poll soon.
 func (m *Machine) enter() bool {
 	if m.mu.TryLock() {
 		return true
@@ -134,9 +136,9 @@ func (m *Machine) enter() bool {
 	return false
 }
 
-// lookIn is a tick: if the process is quiet, or it was asked to, the service sleeps for
-// it, which it reports. If it is at work, but nobody has polled since the last tick, the
-// service does so, or whoever leads: see Attend.
+// lookIn is a tick. If the process is quiet, or asked is set, the service sleeps for it and
+// returns true. If the process is at work but no goroutine has polled since the last tick,
+// the service polls, or the leader does: see Attend.
 func (m *Machine) lookIn(asked bool) (slept bool) {
 	s := &m.service
 	idle := m.polls() == s.polls
@@ -154,7 +156,7 @@ func (m *Machine) lookIn(asked bool) (slept bool) {
 	return slept
 }
 
-// sleepWhileQuiet sleeps and serves until a goroutine polls again or should.
+// sleepWhileQuiet sleeps and serves until a goroutine polls again, or should.
 func (m *Machine) sleepWhileQuiet() {
 	for !m.closed {
 		if !m.Arm() {
@@ -178,8 +180,8 @@ func (m *Machine) sleepWhileQuiet() {
 	}
 }
 
-// nap sleeps, with the lock given away, and returns how much has happened then,
-// and what had come before.
+// nap sleeps without the lock. It returns how much has happened since, and the state of
+// replies before.
 func (m *Machine) nap() (n int, was replies) {
 	for {
 		m.mu.Unlock()
@@ -195,10 +197,9 @@ func (m *Machine) nap() (n int, was replies) {
 	}
 }
 
-// serveEvents polls until nothing is left, and nothing seems to follow. If
-// something happened, also n since an earlier state, and others wait, one of
-// them is woken to poll: more is likely to follow soon, and it spins. Then the
-// service steps back.
+// serveEvents polls until nothing is left and nothing is expected to follow. If something
+// happened, in it or before (n), and goroutines wait, it wakes one of them to poll: more is
+// likely to follow soon, and that one spins. Then the service steps back.
 func (m *Machine) serveEvents(n int, was replies) (stepBack bool) {
 	for !m.closed {
 		for !m.closed && m.process.Poll(false) > 0 {

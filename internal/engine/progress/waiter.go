@@ -6,48 +6,48 @@ import "gompi/internal/host/wait"
 
 // Call is the blocking call for which a Waiter waits.
 type Call interface {
-	// Ended reports whether somebody has given the call up, in part or whole. Then
-	// Expire acts on it, by hits in the end.
+	// Ended reports whether the call was given up, in part or whole. Then Expire acts on
+	// it, in the end by hits.
 	Ended() bool
 	Expire()
-	// Park tells that the goroutine blocks. What it returns is called afterwards,
-	// without the lock. When the call ends, Machine.Unpark must follow.
+	// Park is called before the goroutine blocks. The functions that it returns are called
+	// afterwards, without the lock. When the call ends, Machine.Unpark must follow.
 	Park() (stops []func() bool)
-	// Note tells that the goroutine has been in the call for long, though it has always had
-	// something to do. It may come again.
+	// Note is called when the goroutine has been in the call for long, though it always had
+	// something to do. It may be called again.
 	Note()
-	// Answer follows Machine.Ask, on the goroutine that waits.
+	// Answer is called after Machine.Ask, on the goroutine that waits.
 	Answer()
 }
 
-// Waiter is one goroutine in a blocking call. It is used again for other calls.
+// Waiter is one goroutine in a blocking call. It is reused for other calls.
 type Waiter struct {
-	Hits, Need int  // it waits until it has been hit that often
-	Rests      bool // it sleeps at once, without yielding before
+	Hits, Need int  // it waits until Hits reaches Need
+	Rests      bool // it sleeps at once, without yields
 
 	parked     bool
 	call       Call
-	wake       chan struct{} // one token for each time parked goes false
+	wake       chan struct{} // one token for each time parked becomes false
 	prev, next *Waiter
 }
 
 // Init makes w a waiter for calls of c.
 func (w *Waiter) Init(c Call) { w.call, w.wake = c, make(chan struct{}, 1) }
 
-// Reset makes w fit for the next call.
+// Reset prepares w for the next call.
 func (w *Waiter) Reset() { w.Hits, w.Need, w.Rests = 0, 0, false }
 
 // asked is added to Waiter.Hits by Ask.
 const asked = 1 << 30
 
-// Ask interrupts a wait: Call.Answer is called soon. The caller waits for that
+// Ask interrupts a wait so that Call.Answer is called soon. The caller must wait for that
 // before it asks again.
 func (m *Machine) Ask(w *Waiter) {
 	w.Hits += asked
 	m.Unpark(w)
 }
 
-// Hit counts one thing that w waits for.
+// Hit counts one event that w waits for.
 func (m *Machine) Hit(w *Waiter) {
 	w.Hits++
 	if w.Hits >= w.Need {
@@ -55,7 +55,7 @@ func (m *Machine) Hit(w *Waiter) {
 	}
 }
 
-// Unpark has w look again whether its wait is over.
+// Unpark makes w check again whether its wait is over.
 func (m *Machine) Unpark(w *Waiter) {
 	if w.parked {
 		w.parked = false
@@ -91,8 +91,8 @@ func (l *followerList) remove(w *Waiter) {
 	w.prev, w.next = nil, nil
 }
 
-// Await blocks until w has been hit as often as it needs. The first goroutine
-// to come polls for all.
+// Await blocks until w was hit as often as it needs. The first goroutine that comes polls
+// for all.
 func (m *Machine) Await(w *Waiter) {
 	m.waits++
 	for w.Hits < w.Need || w.Hits >= asked {
@@ -117,11 +117,11 @@ func (m *Machine) Await(w *Waiter) {
 	m.handOver()
 }
 
-// LongMoves is in how many polls a call has something to do before it counts as one that takes
-// long: a poll moves 256 KiB at most.
+// LongMoves is the number of polls with something to do after which a call counts as long.
+// A poll moves 256 KiB at most.
 const LongMoves = 1024
 
-// lead polls until w is served, or returns true when the process should sleep.
+// lead polls until w is served. It returns true if the process should sleep.
 func (m *Machine) lead(w *Waiter) (sleepy bool) {
 	fresh := wait.Backoff{SpinsLeft: m.Policy.Spin}
 	b, moves := fresh, 0
@@ -170,7 +170,7 @@ func (m *Machine) lead(w *Waiter) (sleepy bool) {
 	return false
 }
 
-// park gives the lock away and blocks until Unpark.
+// park releases the lock and blocks until Unpark.
 func (m *Machine) park(w *Waiter) {
 	if w.call.Ended() {
 		w.call.Expire()

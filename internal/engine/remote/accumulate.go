@@ -9,7 +9,7 @@ import (
 	"gompi/internal/data/kernel"
 )
 
-// prepare checks an atomic access of origin elements of one type to those of a
+// prepare checks an atomic access that combines the elements of origin with those of a
 // layout.
 func (t *Target) prepare(origin buffer.Buf, at Layout, op kernel.Op) (o operation, n int64, f *fault.Fault) {
 	if n, f = t.check(origin.Bytes(), at); n == 0 || f != nil {
@@ -27,8 +27,8 @@ func (t *Target) prepare(origin buffer.Buf, at Layout, op kernel.Op) (o operatio
 	return o, n, t.aligned(&at, &o, n)
 }
 
-// aligned checks that numbers the processor changes lie where it can. It is
-// asked in both domains: a program must not depend on how its window was made.
+// aligned checks that numbers which the processor can change atomically are aligned. It
+// checks in both domains: a program must not depend on how its window was made.
 func (t *Target) aligned(at *Layout, o *operation, n int64) *fault.Fault {
 	if o.width == 0 {
 		return nil
@@ -43,9 +43,9 @@ func (t *Target) aligned(at *Layout, o *operation, n int64) *fault.Fault {
 	return nil
 }
 
-// Accumulate changes elements of the target: each becomes src op itself, or
-// src for Replace. Each element is changed at once as others see it. src is the
-// caller's again after FlushLocal; it is done after Flush.
+// Accumulate changes elements of the target: each becomes element op src, or src for
+// Replace. Each element changes atomically. src belongs to the caller again after
+// FlushLocal. The change is done after Flush.
 func (t *Target) Accumulate(src buffer.Buf, to Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(src, to, op)
 	if n == 0 || f != nil || op == kernel.NoOp {
@@ -54,8 +54,8 @@ func (t *Target) Accumulate(src buffer.Buf, to Layout, op kernel.Op) *fault.Faul
 	return t.path.change(src, buffer.Buf{}, to, o, n)
 }
 
-// GetAccumulate is Accumulate that stores in result what each element was
-// before; valid, and the caller's again, after FlushLocal. NoOp does not look at
+// GetAccumulate is Accumulate, and stores in result what each element was before. src and
+// result belong to the caller again, and result is valid, after FlushLocal. NoOp ignores
 // src.
 func (t *Target) GetAccumulate(src, result buffer.Buf, at Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(result, at, op)
@@ -72,9 +72,9 @@ func (t *Target) GetAccumulate(src, result buffer.Buf, at Layout, op kernel.Op) 
 	return t.path.change(src, result, at, o, n)
 }
 
-// CompareAndSwap stores value at byte off if compare is there, and in result
-// what was there before. All three are one element of one type. result is valid,
-// and all are the caller's again, after FlushLocal.
+// CompareAndSwap stores value at byte off if the element there equals compare, and stores
+// in result what was there before. All three are one element of one type. They belong to
+// the caller again, and result is valid, after FlushLocal.
 func (t *Target) CompareAndSwap(compare, value, result buffer.Buf, off int64) *fault.Fault {
 	at := Layout{off, value.Type, 1}
 	o, n, f := t.prepare(result, at, kernel.Replace)
@@ -92,8 +92,8 @@ func (t *Target) CompareAndSwap(compare, value, result buffer.Buf, off int64) *f
 // maxSwap is the largest element of CompareAndSwap: the largest basic number.
 const maxSwap = 16
 
-// operand is packed bytes [off, off+n) of the origin, in room if they do not
-// stand side by side.
+// operand returns packed bytes [off, off+n) of the origin. It packs them into room if they
+// are not contiguous.
 func operand(src buffer.Buf, off, n int64, room []byte) []byte {
 	if src.Bytes() == 0 {
 		return nil
@@ -105,7 +105,7 @@ func operand(src buffer.Buf, off, n int64, room []byte) []byte {
 	return room[:n]
 }
 
-// part is b[i:i+n], nothing of nothing.
+// part returns b[i:i+n], or nil if b is nil.
 func part(b []byte, i, n int64) []byte {
 	if len(b) == 0 {
 		return nil

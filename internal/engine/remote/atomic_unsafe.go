@@ -2,8 +2,8 @@
 
 package remote
 
-// unsafe: numbers in a region are changed by the processor's atomic
-// instructions, which want their address; operands are of any type.
+// unsafe: atomic instructions need the addresses of numbers in a region, and operands have
+// any type.
 
 import (
 	"sync/atomic"
@@ -14,7 +14,7 @@ import (
 	"gompi/internal/data/kernel"
 )
 
-// LoadWord reads 8 aligned bytes of shared memory at once; false: they are not
+// LoadWord reads 8 aligned bytes of shared memory atomically. ok is false if they are not
 // in mem.
 func LoadWord(mem []byte, off int64) (v uint64, ok bool) {
 	p := numberAt(mem, off, 8)
@@ -24,7 +24,7 @@ func LoadWord(mem []byte, off int64) (v uint64, ok bool) {
 	return atomic.LoadUint64((*uint64)(p)), true
 }
 
-// numberAt is the address of an aligned number of w bytes, nil if there is none.
+// numberAt returns the address of an aligned number of w bytes, or nil.
 func numberAt(mem []byte, off, w int64) unsafe.Pointer {
 	if off < 0 || off > int64(len(mem))-w {
 		return nil
@@ -36,11 +36,10 @@ func numberAt(mem []byte, off, w int64) unsafe.Pointer {
 	return p
 }
 
-// FetchOp is GetAccumulate of one number of type k at byte off of a target that
-// is CPU, and stores at result what was there before. operand and result are
-// numbers of that type; operand is not looked at for NoOp, result may be nil.
-// It reports whether it could: the number lies in the target, is aligned, of 4
-// or 8 bytes, and k has the operation.
+// FetchOp is GetAccumulate for one number of kind k at byte off of a target that is CPU. It
+// stores at result what was there before; result may be nil. operand and result point to
+// numbers of that kind; NoOp ignores operand. It reports whether it could: the number must
+// lie in the target, be aligned and have 4 or 8 bytes, and k must have the operation.
 func (t *Target) FetchOp(off int64, k dtype.Kind, op kernel.Op, operand, result unsafe.Pointer) bool {
 	w := widthOf(k)
 	if w == 0 || op != kernel.Replace && op != kernel.NoOp && kernel.Of(op, k) == nil {
@@ -52,7 +51,7 @@ func (t *Target) FetchOp(off int64, k dtype.Kind, op kernel.Op, operand, result 
 	}
 	visit, f := t.s.enter(t.ctl)
 	if f != nil {
-		return false // who does it another way is told
+		return false // the general call reports the error
 	}
 	if w == 8 {
 		var v uint64
@@ -77,9 +76,9 @@ func (t *Target) FetchOp(off int64, k dtype.Kind, op kernel.Op, operand, result 
 	return true
 }
 
-// CompareSwap stores value at byte off of a target that is CPU, if compare is
-// there, and at result what was there before. All are of one kind. It reports
-// whether it could, as FetchOp.
+// CompareSwap stores value at byte off of a target that is CPU if the number there equals
+// compare, and stores at result what was there before. All have one kind. It reports
+// whether it could, as FetchOp does.
 func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result unsafe.Pointer) bool {
 	w := widthOf(k)
 	if w == 0 {
@@ -91,7 +90,7 @@ func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result uns
 	}
 	visit, f := t.s.enter(t.ctl)
 	if f != nil {
-		return false // who does it another way is told
+		return false // the general call reports the error
 	}
 	if w == 8 {
 		*(*uint64)(result) = swap64((*uint64)(p), *(*uint64)(compare), *(*uint64)(value))
@@ -102,10 +101,10 @@ func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result uns
 	return true
 }
 
-// Combine is GetAccumulate of numbers of type k that stand side by side from
-// byte off of a target that is CPU. operand has no bytes for NoOp, result none
-// if what was there is not wanted. It reports whether it could: they lie in the
-// target, are aligned, of 4 or 8 bytes, and k has the operation.
+// Combine is GetAccumulate for contiguous numbers of kind k from byte off of a target that
+// is CPU. operand is empty for NoOp; result is empty if the old values are not wanted. It
+// reports whether it could: the numbers must lie in the target, be aligned and have 4 or 8
+// bytes, and k must have the operation.
 func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) (could bool, f *fault.Fault) {
 	n, w := int64(max(len(operand), len(result))), widthOf(k)
 	if w == 0 || n == 0 || n%w != 0 || off > int64(len(t.mem))-n || numberAt(t.mem, off, w) == nil {
@@ -127,7 +126,7 @@ func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result 
 	return true, nil
 }
 
-// swapAtomic is CompareSwap of one aligned number.
+// swapAtomic is CompareSwap for one aligned number.
 func (o *operation) swapAtomic(target, compare, value, result []byte) {
 	p, c := unsafe.Pointer(unsafe.SliceData(target)), unsafe.Pointer(unsafe.SliceData(compare))
 	v, r := unsafe.Pointer(unsafe.SliceData(value)), unsafe.Pointer(unsafe.SliceData(result))
@@ -138,7 +137,7 @@ func (o *operation) swapAtomic(target, compare, value, result []byte) {
 	}
 }
 
-// swapGuarded is CompareSwap of an element while all others are excluded.
+// swapGuarded is CompareSwap for an element while all other accesses are excluded.
 func swapGuarded(target, compare, value, result []byte) {
 	copy(result, target)
 	if string(result) == string(compare) {
@@ -146,7 +145,7 @@ func swapGuarded(target, compare, value, result []byte) {
 	}
 }
 
-// swap64 is a compare-and-swap that tells what was there.
+// swap64 is a compare-and-swap that returns the old value.
 func swap64(p *uint64, compare, value uint64) (old uint64) {
 	for {
 		if atomic.CompareAndSwapUint64(p, compare, value) {
@@ -169,7 +168,7 @@ func swap32(p *uint32, compare, value uint32) (old uint32) {
 	}
 }
 
-// fetch64 changes one number and returns what it was.
+// fetch64 changes one number and returns the old value.
 func fetch64(p *uint64, op kernel.Op, k dtype.Kind, v uint64) (old uint64) {
 	switch op {
 	case kernel.NoOp:
@@ -194,7 +193,7 @@ func fetch64(p *uint64, op kernel.Op, k dtype.Kind, v uint64) (old uint64) {
 	}
 }
 
-// fetch32 is fetch64 of 4 bytes.
+// fetch32 is fetch64 for 4 bytes.
 func fetch32(p *uint32, op kernel.Op, k dtype.Kind, v uint32) (old uint32) {
 	switch op {
 	case kernel.NoOp:
@@ -219,8 +218,8 @@ func fetch32(p *uint32, op kernel.Op, k dtype.Kind, v uint32) (old uint32) {
 	}
 }
 
-// applyAtomic changes a run of whole, aligned numbers one by one. operand has
-// as many bytes as target, or none for NoOp; result, too, or none.
+// applyAtomic changes a run of whole, aligned numbers one at a time. operand has as many
+// bytes as target, or none for NoOp; result has as many, or none.
 func (o *operation) applyAtomic(target, operand, result []byte) {
 	t, a, r := unsafe.Pointer(unsafe.SliceData(target)), unsafe.Pointer(unsafe.SliceData(operand)), unsafe.Pointer(unsafe.SliceData(result))
 	n := uintptr(len(target))
@@ -249,8 +248,7 @@ func (o *operation) applyAtomic(target, operand, result []byte) {
 	}
 }
 
-// applyGuarded changes a run of whole elements. Whoever else changes it is
-// excluded.
+// applyGuarded changes a run of whole elements while all other accesses are excluded.
 func (o *operation) applyGuarded(target, operand, result []byte) {
 	copy(result, target)
 	switch o.op {

@@ -7,30 +7,30 @@ import (
 	"sync/atomic"
 )
 
-// A lock is a bakery: whoever wants it draws a ticket and waits for those with
-// earlier ones. Each party has a word that it alone writes, so that of one that
-// has died everybody knows how far it was. docs/design/024-locks.md.
+// A lock is a bakery: a party that wants it draws a ticket and waits for parties with
+// earlier tickets. Each party has a word that it alone writes. So when a party dies, the
+// others know how far it had come. docs/design/024-locks.md.
 //
 // Why it excludes: atomics of Go are sequentially consistent, so there is one
-// order of all accesses. A party says choosing before it draws its ticket, and
-// looks at others after that. Let i and j conflict and i have the earlier
-// ticket. When j looks at i's word, i has drawn, so it has said choosing before,
-// and its word is choosing, waiting or held until it has left: j waits. i need
-// not wait for j: at most until j has chosen.
+// order of all accesses. A party writes choosing before it draws its ticket, and
+// looks at others afterwards. Let i and j conflict, and let i have the earlier
+// ticket. When j looks at i's word, i has drawn, so it has written choosing
+// before. Its word is choosing, waiting or held until it has left: j waits. i
+// need not wait for j, except until j has chosen.
 //
-// Why no one sleeps for ever: a waiter sets asleep, then looks once more.
-// Whoever makes the way free changes its word first and looks for asleep after
-// that: one of the two sees the other. The way is made free by leaving, and by
-// the end of choosing. A waiter that sleeps has looked at all who are before it
-// since it last heard of a death, and has cleared the words of the dead; of
-// later deaths its engine hears, and looks.
+// Why no party sleeps for ever: a waiter sets asleep, then looks once more. A
+// party that frees the way changes its word first, and looks for asleep
+// afterwards: one of the two sees the other. The way becomes free when a party
+// leaves, and when it has chosen. Before a waiter sleeps it has looked at all
+// parties before it since it last heard of a death, and has cleared the words of
+// the dead. Its engine learns of later deaths, and then it looks again.
 
-// lockWord is what a party's word says.
+// lockWord is the word of a party:
 //
 //	bits 0, 1  phase
 //	bit  2     exclusive
-//	bit  3     asleep: the process that waits may be
-//	bit  4     served: the owner of the region waits for the party
+//	bit  3     asleep: the waiting process may sleep
+//	bit  4     served: the owner of the region waits in place of the party
 //	bits 5..   ticket
 type lockWord uint64
 
@@ -51,11 +51,11 @@ const (
 func (w lockWord) phase() lockWord  { return w & lockPhase }
 func (w lockWord) ticket() lockWord { return w >> ticketShift }
 
-// conflicts reports whether two parties may not hold the lock together.
+// conflicts reports whether two parties must not hold the lock together.
 func (w lockWord) conflicts(v lockWord) bool { return (w|v)&lockExclusive != 0 }
 
-// before reports whether party i with word w comes before party j with word v;
-// both have tickets. Equal ones occur only if a process broke the rules.
+// before reports whether party i with word w comes before party j with word v. Both have
+// tickets. Equal tickets occur only if a process broke the rules.
 func (w lockWord) before(v lockWord, i, j int) bool {
 	return w.ticket() < v.ticket() || w.ticket() == v.ticket() && i < j
 }
@@ -67,27 +67,27 @@ var (
 	errTickets  = errors.New("the ticket of the lock is out of range")
 )
 
-// parties are those who use a lock, as one of them, or who waits for it, sees
-// them. Its methods must not block.
+// parties are the users of a lock, as one of them or the region's owner sees them. The
+// methods must not block.
 type parties interface {
 	// gone reports whether a party is known to have ended.
 	gone(i int) bool
-	// wake makes the process look that waits for a party with word w.
+	// wake makes the process of a waiting party with word w look.
 	wake(i int, w lockWord)
 }
 
-// attempt is the way of one party into a lock and out again.
+// attempt is one party's use of a lock, from its ticket to its leaving.
 type attempt struct {
 	ticket *atomic.Uint64
 	words  []atomic.Uint64 // one for each party
 	all    parties
 	me     int
 	word   lockWord // what this party has written
-	next   int      // nobody below stands in the way
+	next   int      // no party below it is in the way
 	fresh  bool     // enter has not been called
 }
 
-// begin gets in line.
+// begin draws a ticket.
 func (a *attempt) begin(kind lockWord) error {
 	w := &a.words[a.me]
 	if !w.CompareAndSwap(0, uint64(lockChoosing|kind)) {
@@ -104,8 +104,8 @@ func (a *attempt) begin(kind lockWord) error {
 	return nil
 }
 
-// enter takes the lock if nobody is in the way. The first call follows begin.
-// If a party that has died holds it, dead is that party, else -1.
+// enter takes the lock if no party is in the way. The first call follows begin. If a party
+// that has died holds it, dead is that party, else -1.
 func (a *attempt) enter() (in bool, dead int) {
 	first, sleepers := a.fresh, lockWord(0)
 	a.fresh = false
@@ -128,7 +128,7 @@ func (a *attempt) enter() (in bool, dead int) {
 		}
 		a.next = i
 		if first {
-			a.wakeFree() // some may have waited for this party's choice
+			a.wakeFree() // others may have waited for this party's choice
 		}
 		return false, -1
 	}
@@ -141,7 +141,7 @@ func (a *attempt) enter() (in bool, dead int) {
 	return true, -1
 }
 
-// stops reports whether party i, whose word is w, stands in the way.
+// stops reports whether party i, whose word is w, is in the way.
 func (a *attempt) stops(w lockWord, i int) bool {
 	switch w.phase() {
 	case lockIdle:
@@ -152,8 +152,8 @@ func (a *attempt) stops(w lockWord, i int) bool {
 	return w.conflicts(a.word) && w.before(a.word, i, a.me)
 }
 
-// holder is the party that keeps this one waiting: one that holds the lock, or if
-// there is none, inLine, one that comes first; -1 if nobody is in the way.
+// holder returns the party that keeps this one waiting: one that holds the lock or, with
+// inLine, one that comes first. It returns -1 if no party is in the way.
 func (a *attempt) holder() (i int, inLine bool) {
 	first := -1
 	for i := range a.words {
@@ -169,12 +169,12 @@ func (a *attempt) holder() (i int, inLine bool) {
 	return first, first >= 0
 }
 
-// clear takes away the word of a party that has ended without holding the lock.
-// Others may do the same.
+// clear clears the word of a party that has ended without holding the lock. Other parties
+// may do the same.
 func (a *attempt) clear(i int, w lockWord) { a.words[i].CompareAndSwap(uint64(w), 0) }
 
-// reapDead looks for all who are in the way and have ended, also behind those who
-// live. dead is as that of enter.
+// reapDead looks for parties that are in the way and have ended, also behind living ones.
+// dead is as in enter.
 func (a *attempt) reapDead() (dead int) {
 	for i := a.next; i < len(a.words); i++ {
 		w := lockWord(a.words[i].Load())
@@ -189,8 +189,8 @@ func (a *attempt) reapDead() (dead int) {
 	return -1
 }
 
-// setAsleep says that whoever makes the way free must wake this party; enter, and
-// reapDead if that is in vain, have to be called once more.
+// setAsleep announces that this party may sleep: a party that frees the way must wake it.
+// The caller must call enter once more, and reapDead if that fails.
 func (a *attempt) setAsleep(asleep bool) {
 	w := a.word &^ lockAsleep
 	if asleep {
@@ -202,8 +202,7 @@ func (a *attempt) setAsleep(asleep bool) {
 	}
 }
 
-// leave gives up the lock, or the place in the line, and wakes those who can
-// enter now.
+// leave gives up the lock or the ticket, and wakes the parties that can enter now.
 func (a *attempt) leave() error {
 	ok := a.words[a.me].CompareAndSwap(uint64(a.word), 0)
 	if !ok {
@@ -217,7 +216,7 @@ func (a *attempt) leave() error {
 	return nil
 }
 
-// wakeFree wakes those who sleep though nobody is in their way.
+// wakeFree wakes sleeping parties that no other party stops.
 func (a *attempt) wakeFree() {
 	var asleep lockWord
 	for i := range a.words {
@@ -229,7 +228,7 @@ func (a *attempt) wakeFree() {
 }
 
 func (a *attempt) wakeSome() {
-	// The first of all, and the first of those who want the lock alone.
+	// The first of all, and the first that wants the lock exclusively.
 	first, firstAlone := -1, -1
 	var least, leastAlone lockWord
 	for i := range a.words {

@@ -331,7 +331,7 @@ func TestGuardIsTakenByOne(t *testing.T) {
 	for u := range users {
 		wg.Go(func() {
 			for range rounds {
-				c.guardLock(uint32(u+1), func(uint32, int) verdict { runtime.Gosched(); return living })
+				c.guardLock(uint32(u+1), func(uint32, int) ownerState { runtime.Gosched(); return living })
 				count++
 				c.guardUnlock(uint32(u + 1))
 			}
@@ -351,7 +351,7 @@ func TestGuardOfTheDeadAndOfNobody(t *testing.T) {
 		t.Fatal("taken while held")
 	}
 	asked := fmt.Sprint()
-	c.guardLock(1, func(owner uint32, n int) verdict {
+	c.guardLock(1, func(owner uint32, n int) ownerState {
 		asked += fmt.Sprint(owner, n, ";")
 		if n == 3 {
 			return ended

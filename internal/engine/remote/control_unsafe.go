@@ -2,8 +2,8 @@
 
 package remote
 
-// unsafe: control blocks lie at fixed places of memory that several processes
-// use through atomics.
+// unsafe: several processes use control blocks through atomics at fixed places of shared
+// memory.
 
 import (
 	"sync/atomic"
@@ -21,27 +21,26 @@ import (
 const (
 	controlAlign = transport.ShareAlign
 	controlLine  = 64
-	// headBytes is all that comes before the words.
+	// headBytes is the length of everything before the words.
 	headBytes = (2 + visitPlaces) * controlLine
 )
 
 // controlHead is the beginning of a control block.
 type controlHead struct {
-	// generation is that of the description; 0: the block is free.
+	// generation is that of the description; 0 means that the block is free.
 	generation atomic.Uint32
 	// state belongs to the owner of the region.
 	state atomic.Uint32
-	// asleep: the owner may sleep. Whoever writes a word for it takes the
-	// flag away and wakes it.
+	// asleep says that the owner may sleep. A process that writes a word for it clears the
+	// flag and wakes it.
 	asleep atomic.Uint32
-	// guard is the serial of the process that changes the region's memory, 0
-	// if none does.
+	// guard is the serial of the process that changes the region's memory; 0 means none.
 	guard atomic.Uint32
-	// visited has a bit for each of visits that was ever used, wanted is set by
-	// who waits for the guard word to be free.
+	// visited has a bit for each visit that was ever used. A process that waits for the
+	// guard word sets wanted.
 	visited, wanted atomic.Uint32
 	_               [controlLine - 24]byte
-	// ticket is the number of tickets that were drawn for the region's lock.
+	// ticket counts the tickets that were drawn for the region's lock.
 	ticket atomic.Uint64
 	_      [controlLine - 8]byte
 	visits [visitPlaces]visit
@@ -52,7 +51,7 @@ const (
 	_ = uint(headBytes - unsafe.Sizeof(controlHead{}))
 )
 
-// viewControl finds head and words of the block at the beginning of m, which
+// viewControl returns the head and the words of the block at the beginning of m, which
 // holds them and is aligned.
 func viewControl(m []byte, words int) (*controlHead, []atomic.Uint64) {
 	head := (*controlHead)(unsafe.Pointer(&m[0]))

@@ -11,7 +11,7 @@ import (
 	"gompi/transport"
 )
 
-// DescBytes is the size of a Desc, of which what paths need may use keysBytes.
+// DescBytes is the size of a Desc. Keys of paths may use keysBytes of it.
 const DescBytes = 128
 
 // Desc is what another process needs to know of a region: it may travel and be
@@ -32,7 +32,7 @@ const (
 	descKeys    = descControl + shmem.NameBytes
 )
 
-// description is a Desc taken apart.
+// description is a decoded Desc.
 type description struct {
 	domain domain
 	phase  uint8 // the address of the first byte, modulo phases
@@ -62,7 +62,7 @@ func (d *description) encode() (b Desc) {
 	return b
 }
 
-// decode checks all that can be known without the owner.
+// decode checks everything that can be checked without the owner.
 func (b *Desc) decode() (d description, err error) {
 	if b[0] != descVersion {
 		return d, fmt.Errorf("%w: description of version %d, want %d", transport.ErrProtocol, b[0], descVersion)

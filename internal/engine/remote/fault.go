@@ -8,8 +8,8 @@ import (
 	"gompi/internal/base/fault"
 )
 
-// refusals are the classes of refused accesses, whose memory was not touched,
-// and what each says. They travel between processes.
+// refusals are the classes of refused accesses, and their texts. A refused access has not
+// touched the memory. The classes travel between processes.
 var refusals = [...]string{
 	fault.RMARange:    "outside the target's memory",
 	fault.Arg:         "elements are not aligned to their size", // of an atomic operation
@@ -20,19 +20,19 @@ var refusals = [...]string{
 	fault.Unreachable: "memory of the library is damaged: it names a process that never was", // a word that keeps accesses apart
 }
 
-// refuses reports whether accesses are refused with a class, which may come
-// from another process.
+// refuses reports whether a class, which may come from another process, is one of a refused
+// access.
 func refuses(c fault.Class) bool { return int(c) < len(refusals) && refusals[c] != "" }
 
 // AccessError is a refused access, with its numbers.
 type AccessError struct {
 	Class fault.Class
-	Off   int64 // first byte in the target that was meant
-	Bytes int64 // of the access, from there on; packed bytes where they count
+	Off   int64 // first byte in the target
+	Bytes int64 // of the access; packed bytes for fault.Count
 	Size  int64 // of the target; of the other side for fault.Count
 }
 
-// Error gives the reason and what numbers say something about it.
+// Error returns the reason and the numbers that belong to it.
 func (e *AccessError) Error() string {
 	why := refusals[e.Class]
 	switch e.Class {
@@ -47,12 +47,12 @@ func (e *AccessError) Error() string {
 // Unwrap makes errors.Is(err, fault.RMARange) work.
 func (e *AccessError) Unwrap() error { return e.Class }
 
-// damaged is the fault of an operation that waits for a process that never was.
+// damaged is the fault of an operation that waits for a process that never existed.
 func damaged() *fault.Fault {
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: &AccessError{Class: fault.Unreachable}}
 }
 
-// refused is the fault of a refused access.
+// refused returns the fault of a refused access.
 func refused(c fault.Class, off, bytes, size int64) *fault.Fault {
 	want := int64(-1)
 	if c == fault.Count {

@@ -50,14 +50,14 @@ const (
 	replyBytes   = 16
 	refusalBytes = 40
 
-	// maxGroups is the most groups that a frame holds.
+	// maxGroups is the largest number of groups in a frame.
 	maxGroups = (engine.FrameMax - requestBytes) / groupBytes
-	// maxPacked is the most packed bytes of one request whose data, or reply,
-	// stand in a frame.
+	// maxPacked is the largest number of packed bytes in a request whose data or reply
+	// travel in one frame.
 	maxPacked = engine.FrameMax - requestBytes - groupBytes
 )
 
-// group is runs of one length, one stride apart.
+// group is a number of runs of one length, at one stride.
 type group struct {
 	off, stride int64
 	length      uint32
@@ -99,7 +99,7 @@ func getGroup(b []byte) group {
 	return group{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), le.Uint32(b[16:]), le.Uint32(b[20:])}
 }
 
-// operands is how often the packed bytes follow the groups.
+// operands returns how many times the packed bytes follow the groups.
 func (q *request) operands() int {
 	switch {
 	case q.kind == framePut, q.kind == frameAccumulate, q.kind == frameFetch && q.op != kernel.NoOp:
@@ -110,14 +110,14 @@ func (q *request) operands() int {
 	return 0
 }
 
-// replies reports whether the answer is the packed bytes.
+// replies reports whether the answer has the packed bytes.
 func (q *request) replies() bool {
 	return q.kind == frameGet || q.kind == frameFetch || q.kind == frameSwap
 }
 
-// parse takes a request apart and checks that it is whole: kind, which was read
-// from it, is one of a request. The groups are copied to room, since the frame
-// may change; each run is within 64 bits, but may be outside the region.
+// parse decodes a request and checks that it is complete. kind was read from it and is a
+// request's kind. The groups are copied to room, since the frame may change. Each run fits
+// 64 bits, but may be outside the region.
 func (q *request) parse(kind byte, b []byte, room *[maxGroups]group) (groups []group, data []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < requestBytes {
@@ -151,15 +151,15 @@ func (q *request) parse(kind byte, b []byte, room *[maxGroups]group) (groups []g
 	return groups, data, nil
 }
 
-// within reports whether all runs are within a region of that size.
+// within reports whether all runs lie within a region of a size.
 func (g *group) within(size int64) bool {
 	if g.off < 0 || g.off > size-int64(g.length) {
 		return false
 	}
 	last := g.off
 	if n := int64(g.runs) - 1; n > 0 {
-		// All places are within the region only if a stride is less than its
-		// size; then n strides fit, as n is less than maxPacked.
+		// All places are within the region only if the stride is less than its size. Then n
+		// strides fit, because n is less than maxPacked.
 		if g.stride >= size || g.stride <= -size || size > maxBytes {
 			return false
 		}
@@ -168,15 +168,15 @@ func (g *group) within(size int64) bool {
 	return last >= 0 && last <= size-int64(g.length)
 }
 
-// aligned reports whether all runs are whole numbers of that width, at
-// multiples of it, in a region whose first byte has that phase.
+// aligned reports whether all runs are whole numbers of a width, at multiples of it, in a
+// region whose first byte has that phase.
 func (g *group) aligned(phase uint8, width int64) bool {
 	return (g.off+int64(phase))%width == 0 && int64(g.length)%width == 0 && (g.runs == 1 || g.stride%width == 0)
 }
 
-// cut describes as many of n packed bytes of a layout from off on as fit into
-// room bytes of a frame, at most most: the groups, and how many bytes they are.
-// With data these are in the frame, too. Elements of unit bytes stay whole.
+// cut describes the first of n packed bytes of a layout from off on, as many as fit room
+// bytes of a frame, and at most most. It returns the number of groups and of bytes. With
+// data set the frame has the bytes as well. Elements of unit bytes are not split.
 func (l *Layout) cut(groups *[maxGroups]group, off, n, unit, room, most int64, data bool) (count int, k int64) {
 	n = min(n, most)
 	for k < n {

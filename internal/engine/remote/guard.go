@@ -12,39 +12,38 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// The guard word of a region is the serial of the process that alone changes
-// the region's memory, 0 if none does. There is no queue: who has it does
-// nothing but copy and compute, of guardBytes at most, and lets others pass
-// before it goes on. See visit.go for those who do not take it.
+// The guard word of a region is the serial of the process that alone may change the
+// region's memory, or 0. There is no queue. The holder only copies and computes, at most
+// guardBytes, and lets others pass before it continues. See visit.go for processes that do
+// not take it.
 const (
-	// guardSpins is how often a guard word is tried before anybody is asked.
+	// guardSpins is how often a process tries the guard word before it calls its waitFunc.
 	guardSpins = 100
-	// guardYields is how often whoever waits lets other goroutines run, before
-	// it sleeps for guardPause: who has the guard may be a process that needs
-	// the processor.
+	// guardYields is how often a waiter lets other goroutines run before it sleeps for
+	// guardPause: the holder may be a process that needs the processor.
 	guardYields = 32
 	guardPause  = 50 * time.Microsecond
-	// guardLook: so many pauses later it looks whether the process ends.
+	// guardLook is the number of pauses after which a waiter checks whether the process
+	// ends.
 	guardLook = 64
-	// passSpins is how long others have to take a guard between two pieces.
+	// passSpins is how long others have time to take a guard between two pieces.
 	passSpins = 32
 )
 
-// verdict is what is known of the process whose serial stands in the way.
-type verdict uint8
+// ownerState is what is known of the process whose serial is in the way.
+type ownerState uint8
 
 const (
-	living verdict = iota // as far as is known
-	ended                 // what it has claimed is free
-	nobody                // there is no such process: the memory is damaged
+	living ownerState = iota // as far as is known
+	ended                    // its claims are free
+	nobody                   // there is no such process: the memory is damaged
 )
 
-// turn is asked by whoever has waited for process owner for a while, with the
-// number of the call. It gives the processor away, or says what is known.
-type turn func(owner uint32, n int) verdict
+// waitFunc is called by a goroutine that has waited for process owner for a while; n counts
+// the calls. It yields the processor, or returns what is known of owner.
+type waitFunc func(owner uint32, n int) ownerState
 
-// guardTry takes the guard word for process me if it is free and visits end
-// soon.
+// guardTry takes the guard word for process me if it is free and visits end soon.
 func (c *control) guardTry(me uint32) bool {
 	if !c.head.guard.CompareAndSwap(0, me) {
 		return false
@@ -56,9 +55,9 @@ func (c *control) guardTry(me uint32) bool {
 	return true
 }
 
-// guardLock takes the guard word for process me, of which one goroutine at a
-// time gets it. false: a word names nobody.
-func (c *control) guardLock(me uint32, t turn) bool {
+// guardLock takes the guard word for process me. One goroutine of me at a time may try.
+// False means that a word names no process.
+func (c *control) guardLock(me uint32, t waitFunc) bool {
 	g := &c.head.guard
 	for n := 0; !g.CompareAndSwap(0, me); n++ {
 		c.want()
@@ -89,13 +88,13 @@ func (c *control) guardLock(me uint32, t turn) bool {
 	return true
 }
 
-// guardUnlock gives the guard word back. It stays with whoever has taken it
-// from a process thought dead.
+// guardUnlock releases the guard word. If another process has taken it, because it believed
+// this one dead, it keeps it.
 func (c *control) guardUnlock(me uint32) { c.head.guard.CompareAndSwap(me, 0) }
 
-// guardPass gives the guard word back for a moment if anybody wants it. false:
-// it could not be taken again.
-func (c *control) guardPass(me uint32, t turn) bool {
+// guardPass releases the guard word for a moment if another process wants it. False means
+// that it could not be taken again.
+func (c *control) guardPass(me uint32, t waitFunc) bool {
 	if c.head.wanted.Load() == 0 {
 		return true
 	}
@@ -107,15 +106,15 @@ func (c *control) guardPass(me uint32, t turn) bool {
 	return c.guardLock(me, t)
 }
 
-// want makes whoever has the guard let others pass.
+// want asks the holder of the guard to let others pass.
 func (c *control) want() {
 	if c.head.wanted.Load() == 0 {
 		c.head.wanted.Store(1)
 	}
 }
 
-// lock takes the guard word of a region; c is its control block, mapped here.
-// The engine's lock is not held. A fault leaves it alone.
+// lock takes the guard word of a region; c is its control block, mapped here. It is called
+// without the engine's lock. On a fault the guard word is not held.
 func (s *Space) lock(c *control) *fault.Fault {
 	if !c.guardLock(s.self.Serial, s.turn) {
 		return damaged()
@@ -124,7 +123,7 @@ func (s *Space) lock(c *control) *fault.Fault {
 	return nil
 }
 
-// pass lets others have the guard for a moment. After a fault it is theirs.
+// pass lets others have the guard for a moment. On a fault the guard is not held.
 func (s *Space) pass(c *control) *fault.Fault {
 	s.meet()
 	if !c.guardPass(s.self.Serial, s.turn) {
@@ -134,17 +133,17 @@ func (s *Space) pass(c *control) *fault.Fault {
 	return nil
 }
 
-// unlock gives the guard word back. The engine's lock is not held.
+// unlock releases the guard word. It is called without the engine's lock.
 func (s *Space) unlock(c *control) {
 	s.meet()
 	c.guardUnlock(s.self.Serial)
 }
 
-// guardTurn is a turn.
-func (s *Space) guardTurn(owner uint32, n int) verdict {
+// guardTurn is a waitFunc.
+func (s *Space) guardTurn(owner uint32, n int) ownerState {
 	p := wire.ProcID{Job: s.self.Job, Serial: owner}
 	if f := s.gone(p); f != nil {
-		s.unwonder(p)
+		s.forgetFate(p)
 		if f.Class == fault.Unreachable {
 			return nobody
 		}
@@ -153,41 +152,41 @@ func (s *Space) guardTurn(owner uint32, n int) verdict {
 	switch {
 	case n < guardYields:
 		runtime.Gosched()
-	case n%guardLook == 0 && s.wonder(p):
-		return ended // nobody needs what it guards, and its owner may not exist
+	case n%guardLook == 0 && s.queryFate(p):
+		return ended // the guarded memory is not needed any more, and the owner may not exist
 	default:
 		time.Sleep(guardPause)
 	}
 	return living
 }
 
-// maxWonders bounds those of whom this process asks because their serials stood
-// in a guard or a visit: whoever is forgotten and still stands there is asked
-// for again.
-const maxWonders = 64
+// maxQueried bounds the processes that this process has asked about because their serials
+// were in a guard or a visit. A process that falls off the list and is still there is asked
+// about again.
+const maxQueried = 64
 
-// wonder asks for the fate of a process, which may be one that this process
-// has never heard of. It reports whether this process was finalized.
-func (s *Space) wonder(p wire.ProcID) (over bool) {
+// queryFate asks about a process that may be unknown to this one. It reports whether this
+// process was finalized.
+func (s *Space) queryFate(p wire.ProcID) (over bool) {
 	s.e.Lock()
 	defer s.e.Unlock()
-	if !slices.Contains(s.wonders, p) {
-		if len(s.wonders) == maxWonders {
-			s.e.Unask(s.wonders[0])
-			s.wonders = slices.Delete(s.wonders, 0, 1)
+	if !slices.Contains(s.queried, p) {
+		if len(s.queried) == maxQueried {
+			s.e.Unask(s.queried[0])
+			s.queried = slices.Delete(s.queried, 0, 1)
 		}
-		s.wonders = append(s.wonders, p)
+		s.queried = append(s.queried, p)
 		s.e.Ask(p)
 	}
 	return s.e.Closed()
 }
 
-// unwonder forgets a process whose end was seen.
-func (s *Space) unwonder(p wire.ProcID) {
+// forgetFate drops a process whose end was seen.
+func (s *Space) forgetFate(p wire.ProcID) {
 	s.e.Lock()
 	defer s.e.Unlock()
-	if i := slices.Index(s.wonders, p); i >= 0 {
-		s.wonders = slices.Delete(s.wonders, i, i+1)
+	if i := slices.Index(s.queried, p); i >= 0 {
+		s.queried = slices.Delete(s.queried, i, i+1)
 		s.e.Unask(p)
 	}
 }

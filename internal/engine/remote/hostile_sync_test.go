@@ -168,8 +168,8 @@ func TestGuardOfNobody(t *testing.T) {
 		}
 		s.e.Lock()
 		defer s.e.Unlock()
-		if len(s.wonders) > 0 || len(s.peers) > 1 || s.gone(wire.ProcID{Job: testJob, Serial: 4711}) != nil {
-			t.Errorf("%s: kept of one that never was: %v, %d peers", a.name, s.wonders, len(s.peers))
+		if len(s.queried) > 0 || len(s.peers) > 1 || s.gone(wire.ProcID{Job: testJob, Serial: 4711}) != nil {
+			t.Errorf("%s: kept of one that never was: %v, %d peers", a.name, s.queried, len(s.peers))
 		}
 	})
 }

@@ -11,40 +11,40 @@ import (
 	"gompi/transport"
 )
 
-// keyKind says for which path a key is. Who does not know it passes it over.
+// keyKind is the path that a key is for. A process skips kinds that it does not know.
 type keyKind uint8
 
 const (
-	// keyShared: memory of a heap that processes of the host map. Its owner's
-	// job and serial (uint32), and its name.
+	// keyShared: memory of a heap that processes of the host map. The key has the owner's
+	// job and serial (uint32), and the block's name.
 	keyShared keyKind = 1 + iota
-	// keyCopied: memory that processes of the host copy from and to. What
-	// SingleCopy.Register has given out, and the two numbers of its Proof.
+	// keyCopied: memory that processes of the host copy from and to. The key has the value
+	// of SingleCopy.Register and the two numbers of its Proof.
 	keyCopied
-	// keyPosted: memory that devices reach. What RemoteMemory.Expose has written.
+	// keyPosted: memory that devices reach. The key has the bytes of RemoteMemory.Expose.
 	keyPosted
 
 	keySharedBytes = 12 + shmem.NameBytes
 	keyCopiedBytes = 24
 )
 
-// keysBytes is the room for keys in a description.
+// keysBytes is the room for keys in a Desc.
 const keysBytes = DescBytes - descKeys
 
 const _ = uint(keysBytes - 2 - keySharedBytes)
 
-// keys are what paths need to reach a region's memory: for each its kind, a
-// length, and as many bytes, which only that path understands. The first by
-// which a process can reach the memory is taken.
+// keys are what paths need to reach a region's memory. Each has a kind, a length and bytes
+// that only its path understands. A process uses the first path by which it can reach the
+// memory.
 type keys struct {
 	n uint8
 	b [keysBytes]byte
 }
 
-// room is how long another key can be.
+// room returns how long another key may be.
 func (k *keys) room() int { return len(k.b) - int(k.n) - 2 }
 
-// add makes room for a key.
+// add appends a key and returns its bytes.
 func (k *keys) add(kind keyKind, n int) []byte {
 	at := int(k.n)
 	k.b[at], k.b[at+1] = byte(kind), byte(n)
@@ -52,10 +52,10 @@ func (k *keys) add(kind keyKind, n int) []byte {
 	return k.b[at+2:][:n]
 }
 
-// all is what stands in a description.
+// all returns the bytes of all keys.
 func (k *keys) all() []byte { return k.b[:k.n] }
 
-// set takes n bytes from a description.
+// set takes n bytes of keys from a description.
 func (k *keys) set(n uint8, b []byte) error {
 	if int(n) > len(k.b) {
 		return fmt.Errorf("%w: description with %d bytes of keys, %d at most", transport.ErrProtocol, n, len(k.b))
@@ -71,7 +71,7 @@ func (k *keys) set(n uint8, b []byte) error {
 	return nil
 }
 
-// next takes one key off the rest of all; kind 0: there is none.
+// next takes one key off the front; kind 0 means that there is none.
 func (k *keys) next(from []byte) (kind keyKind, key, rest []byte) {
 	if len(from) == 0 {
 		return 0, nil, nil
@@ -80,7 +80,7 @@ func (k *keys) next(from []byte) (kind keyKind, key, rest []byte) {
 	return keyKind(from[0]), from[2:n], from[n:]
 }
 
-// share tells where the memory is that others of the host map.
+// share adds the place of memory that others of the host map.
 func (d *description) share(n shmem.Name) {
 	b := d.keys.add(keyShared, keySharedBytes)
 	binary.LittleEndian.PutUint64(b, uint64(n.Owner.Job))
@@ -88,7 +88,7 @@ func (d *description) share(n shmem.Name) {
 	n.Put(b[12:])
 }
 
-// sharedName is where the memory is, if it is shared.
+// sharedName returns the place of shared memory.
 func (d *description) sharedName() (n shmem.Name, err error) {
 	for kind, key, rest := d.keys.next(d.keys.all()); kind != 0; kind, key, rest = d.keys.next(rest) {
 		if kind != keyShared {
@@ -107,7 +107,7 @@ func (d *description) sharedName() (n shmem.Name, err error) {
 	return n, nil
 }
 
-// expose tells how to copy the memory.
+// expose adds what a process needs to copy the memory.
 func (d *description) expose(key uint64, proof [2]uint64) {
 	b := d.keys.add(keyCopied, keyCopiedBytes)
 	binary.LittleEndian.PutUint64(b, key)
@@ -115,7 +115,7 @@ func (d *description) expose(key uint64, proof [2]uint64) {
 	binary.LittleEndian.PutUint64(b[16:], proof[1])
 }
 
-// openKey takes the path that a key is for, if this process can.
+// openKey takes the path that a key is for, if this process can use it.
 func (t *Target) openKey(kind keyKind, key []byte) bool {
 	switch kind {
 	case keyShared:
@@ -138,8 +138,7 @@ func (t *Target) openShared() bool {
 	return true
 }
 
-// openCopied makes a target of memory that is copied, or that is in this address
-// space after all.
+// openCopied makes a target whose memory is copied, or that lies in this address space.
 func (t *Target) openCopied(key []byte) bool {
 	if len(key) != keyCopiedBytes {
 		return false

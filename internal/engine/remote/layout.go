@@ -9,22 +9,21 @@ import (
 	"gompi/internal/data/dtype"
 )
 
-// Layout is where the elements of an access lie in the target: the first at
-// byte Off. Off may be outside the region if the type begins elsewhere.
+// Layout says where the elements of an access lie in the target: the first at byte Off. Off
+// may be outside the region if the type begins elsewhere.
 type Layout struct {
 	Off   int64
 	Type  *dtype.Type
 	Count int64
 }
 
-// plain reports whether the layout is n bytes side by side, all of them within
-// a region of that size.
+// plain reports whether the layout is n contiguous bytes within a region of a size.
 func (l *Layout) plain(n, size int64) bool {
 	return l.Type != nil && l.Type.Contiguous() && l.Type.Err == nil && l.Count >= 0 && product(l.Count, l.Type.Size) == n &&
 		l.Off >= 0 && l.Off <= size-n
 }
 
-// product is a*b of two that are not negative, -1 if it does not fit.
+// product returns a*b for two numbers that are not negative, or -1 on overflow.
 func product(a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi != 0 || lo>>63 != 0 {
@@ -33,8 +32,8 @@ func product(a, b int64) int64 {
 	return int64(lo)
 }
 
-// check returns the number of packed bytes, and what is wrong in a region of
-// that size.
+// check returns the number of packed bytes, and the fault of the layout in a region of a
+// size.
 func (l *Layout) check(size int64) (n int64, f *fault.Fault) {
 	switch {
 	case l.Type == nil || l.Count < 0:
@@ -62,8 +61,8 @@ func (l *Layout) within(lo, hi, size int64) *fault.Fault {
 	return nil
 }
 
-// run is the longest piece of memory that holds packed bytes from off on, n at
-// most: where it begins in the region, and its length.
+// run returns the longest run of memory with packed bytes from off on, at most n: where it
+// begins in the region, and its length.
 func (l *Layout) run(off, n int64) (at, length int64) {
 	if l.Type.Contiguous() {
 		return l.Off + off, n

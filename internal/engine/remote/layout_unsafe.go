@@ -2,8 +2,7 @@
 
 package remote
 
-// unsafe: elements of a region are packed by their type from an address, and addresses of
-// two memories are compared.
+// unsafe: packing needs the address of the first element, and overlap compares addresses.
 
 import (
 	"unsafe"
@@ -11,16 +10,15 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// phases is the number of places that the alignment of elements can tell apart:
-// none is aligned to more bytes.
+// phases is the largest alignment of elements, in bytes.
 const phases = 8
 
-// phaseOf is the address of the first byte, modulo phases.
+// phaseOf returns the address of the first byte, modulo phases.
 func phaseOf(m []byte) uint8 {
 	return uint8(uintptr(unsafe.Pointer(unsafe.SliceData(m))) % phases)
 }
 
-// pack copies packed bytes [off, off+len(dst)) from a region, which has them.
+// pack copies packed bytes [off, off+len(dst)) from a region, which contains them.
 func (l *Layout) pack(dst, region []byte, off int64) {
 	if l.Off >= 0 && l.Off < int64(len(region)) {
 		l.Type.Pack(dst, unsafe.Pointer(&region[l.Off]), off)

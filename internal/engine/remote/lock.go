@@ -13,13 +13,13 @@ import (
 	"gompi/transport"
 )
 
-// lockParties are the parties of a lock for one of them, or for the owner of
-// the region, who waits for those that cannot reach it otherwise.
+// lockParties are the parties of a lock, as one of them sees them, or the region's owner,
+// which waits for processes that cannot reach the lock's words.
 type lockParties struct {
 	s       *Space
 	members wire.Members
 	owner   wire.ProcID
-	locked  bool // the engine's lock is held
+	locked  bool // the caller holds the engine's lock
 }
 
 func (l *lockParties) gone(i int) bool { return l.s.gone(l.members.At(i)) != nil }
@@ -38,14 +38,14 @@ func (l *lockParties) wake(i int, w lockWord) {
 	l.s.e.Unlock()
 }
 
-// wakeProcess wakes a process that may sleep. The engine's lock is held.
+// wakeProcess wakes a process that may sleep. The caller holds the engine's lock.
 func (s *Space) wakeProcess(p wire.ProcID) {
 	if s.gone(p) == nil {
 		s.e.WakeProcess(p)
 	}
 }
 
-// lockFault is why a lock cannot be used, as a fault.
+// lockFault returns the reason why a lock cannot be used, as a fault.
 func lockFault(err error) *fault.Fault {
 	class := fault.Unreachable
 	if errors.Is(err, errLockBusy) {
@@ -54,8 +54,8 @@ func lockFault(err error) *fault.Fault {
 	return &fault.Fault{Class: class, Peer: -1, Err: err}
 }
 
-// deadHolder is the fault of those who wait for a party that has ended while
-// it held the lock.
+// deadHolder returns the fault for processes that wait for a party that has ended while it
+// held the lock.
 func (s *Space) deadHolder(i int, p wire.ProcID) *fault.Fault {
 	f := &fault.Fault{Class: fault.ProcFailed, Peer: int32(i)}
 	if d := s.gone(p); d != nil {
@@ -74,7 +74,7 @@ const (
 	locked
 )
 
-// locker is what this process has to do with the lock of a target.
+// locker is this process's use of a target's lock.
 type locker struct {
 	t     *Target
 	state atomic.Int32
@@ -85,25 +85,24 @@ type locker struct {
 	setAsleep func(asleep bool)
 	holder    func(ask bool) (rank int32, inLine, known bool)
 
-	// Of a lock that the owner takes for this process. Guarded by the engine's
-	// lock.
+	// A lock that the owner takes for this process. The engine's lock guards these fields.
 	id       uint64
 	answered bool
 	answer   *fault.Fault
 	heard    func() (bool, *fault.Fault)
 	told     func(ask bool) (rank int32, inLine, known bool)
-	// held is the process that keeps this one waiting, as far as the owner has said.
+	// held is the process that keeps this one waiting, as the owner has said last.
 	held heldBy
 }
 
-// heldBy is who keeps a party of a lock waiting.
+// heldBy is a process that keeps a party of a lock waiting.
 type heldBy struct {
 	rank   int32
 	inLine bool
 	known  bool
 }
 
-// locker returns that of the target.
+// locker returns the target's locker.
 func (t *Target) locker() *locker {
 	if l := t.lock.Load(); l != nil {
 		return l
@@ -117,12 +116,11 @@ func (t *Target) locker() *locker {
 	return l
 }
 
-// Lock takes the target's lock, which others may hold, too, if none of them is
-// exclusive. Words [words0, words0+n) of the control block belong to the ranks
-// of w.Ctx, of which this process is me; w.Rank is the target's. Those who ask
-// get the lock in the order in which they ask. A fault leaves it alone:
-// ProcFailed with Peer if that rank has ended while it held the lock. One
-// goroutine at a time; w's functions are set here.
+// Lock takes the target's lock. Others may hold it too, if none of them is exclusive. Words
+// [words0, words0+n) of the control block belong to the ranks of w.Ctx; this process is
+// rank me, and w.Rank is the target's. Processes get the lock in the order in which they
+// ask. On a fault it is not held: ProcFailed with Peer means that this rank has ended while
+// it held the lock. One goroutine at a time may call it. It sets w's functions.
 func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *fault.Fault {
 	l := t.locker()
 	if !l.state.CompareAndSwap(unlocked, locking) {
@@ -156,7 +154,7 @@ func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *fault
 	return nil
 }
 
-// Unlock gives the lock back that Lock has taken.
+// Unlock releases the lock of Lock.
 func (t *Target) Unlock(words0, n, me int) *fault.Fault {
 	l := t.lock.Load()
 	if l == nil || !l.state.CompareAndSwap(locked, locking) {
@@ -197,7 +195,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 	return f
 }
 
-// look is asked by every poll while this process waits for the lock.
+// look is called in every poll while this process waits for the lock.
 func (l *locker) look() (bool, *fault.Fault) {
 	dead := -1
 	if l.asleep {

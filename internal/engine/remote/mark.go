@@ -15,43 +15,44 @@ import (
 	"gompi/internal/engine/shmem"
 )
 
-// Marks tell the owner of memory who is accessing it, so that it can wait for
-// the end of that before the memory becomes something else. A process has one
-// block of them, for all that it publishes:
+// Marks tell the owner of memory which processes access it, so that it can wait
+// for the end of accesses before the memory gets another use. A process has one
+// block of marks for everything that it publishes:
 //
 //	word 0        phase, of the owner
-//	word 1        pairs that were ever claimed: those before that number
+//	word 1        pairs that were ever claimed: those below this number
 //	words 2+2i    serial of the process that has claimed pair i << 32 | its accesses in even phases
 //	words 3+2i    its accesses in odd phases
 //
-// An accessor counts itself in, and then looks whether the region is there
-// still. An owner that has closed the region changes the phase, so that no new
-// accesses, of other regions, are counted where it waits for the old ones. An
-// accessor has announced its pair in word 1 before: an owner that does not see
-// it there has closed the region earlier, which the accessor sees. The block is
-// never used for anything else: a late accessor does no harm.
+// An accessor counts its access first, and then checks that the region still
+// exists. An owner that has closed a region changes the phase, so that it need
+// not wait for new accesses to other regions. An accessor has announced its pair
+// in word 1 before: if the owner does not see the pair there, it has closed the
+// region earlier, and the accessor sees that. The block is never used for
+// anything else, so a late accessor does no harm.
 //
-// A process has a pair as long as it has something open of the owner, and then
-// gives it back; the owner clears those of processes that have ended. So the
-// bound is on those that have something open at the same time: more are served.
+// A process has a pair as long as something of the owner is open there, and
+// returns it then. The owner clears the pairs of processes that have ended. So
+// markPairs bounds the processes with something open at one time; for more, the
+// owner serves the accesses.
 const (
 	markPairs = 255 // the first is the owner's own
 	markWords = 2 + 2*markPairs
 )
 
-// clearing is in the first word of a pair while its owner clears it: nobody's
-// serial, so that a process which claims the pair finds both words clear.
+// clearing is the first word of a pair while its owner clears it. No process has that
+// serial. So a process that claims the pair finds both words clear.
 const clearing = uint64(math.MaxUint32) << 32
 
-// marks are the marks of one process, and those it has claimed of others.
+// marks are the marks of one process, and those that it has claimed of others.
 type marks struct {
-	mu  sync.Mutex              // held while marks are made or given back, which may block
+	mu  sync.Mutex              // held while marks are made or returned, which may block
 	own atomic.Pointer[control] // cleared with mu and the engine's lock held
 
 	keep sync.Mutex // of held; the engine's lock may be held
 	held map[wire.ProcID]*mark
 
-	closing sync.Mutex // held by the one who waits for accessors
+	closing sync.Mutex // held by the goroutine that waits for accessors
 }
 
 // mark is a pair that this process has claimed.
@@ -62,10 +63,10 @@ type mark struct {
 
 func (c *control) pair(i int) []atomic.Uint64 { return c.words[2+2*i:][:2] }
 
-// claimed is how many pairs have to be looked at.
+// claimed returns how many pairs have to be checked.
 func (c *control) claimed() int { return int(min(c.words[1].Load(), markPairs)) }
 
-// announce makes pair i one of them.
+// announce counts pair i as claimed.
 func (c *control) announce(i int) {
 	for n := c.words[1].Load(); n <= uint64(i); n = c.words[1].Load() {
 		c.words[1].CompareAndSwap(n, uint64(i)+1)
@@ -90,8 +91,8 @@ func (s *Space) markBlock() (*control, error) {
 	return c, nil
 }
 
-// markOf returns the pair of this process among the marks of another, nil if
-// it cannot have one.
+// markOf returns the pair of this process among the marks of another, or nil if it cannot
+// have one.
 func (s *Space) markOf(p wire.ProcID, at *shmem.Name) *mark {
 	m := &s.marks
 	if p == s.self {
@@ -132,8 +133,7 @@ func (s *Space) markOf(p wire.ProcID, at *shmem.Name) *mark {
 	return nil
 }
 
-// returnMark gives back the pair of this process among the marks of another if no
-// accessor is open of it.
+// returnMark returns this process's pair among the marks of another if no accessor uses it.
 func (s *Space) returnMark(p wire.ProcID) {
 	s.marks.mu.Lock() // markOf, which follows the accessor's target, comes before or after
 	defer s.marks.mu.Unlock()
@@ -146,8 +146,8 @@ func (s *Space) returnMark(p wire.ProcID) {
 	}
 }
 
-// dropMark gives up the pair of this process among the marks of one that no
-// accessor is of. The engine's lock may be held.
+// dropMark drops this process's pair among the marks of a process that no accessor uses.
+// The engine's lock may be held.
 func (s *Space) dropMark(p wire.ProcID) {
 	m := &s.marks
 	m.keep.Lock()
@@ -163,8 +163,8 @@ func (s *Space) dropMark(p wire.ProcID) {
 	s.cache.UnmapLater(k.ctl.mapping)
 }
 
-// closeMarks gives up the marks at the end of this process, but for those that
-// something still open here may use.
+// closeMarks drops the marks at the end of this process, except those that open accessors
+// may use.
 func (s *Space) closeMarks() {
 	m := &s.marks
 	inUse := func(p wire.ProcID) bool { return s.peers[p] != nil && s.peers[p].targets > 0 }
@@ -192,8 +192,8 @@ func (s *Space) closeMarks() {
 	}
 }
 
-// clearMarks clears the pair of a process that has ended among the marks of this
-// one. The engine's lock is held.
+// clearMarks clears the pair of a process that has ended among this one's marks. The caller
+// holds the engine's lock.
 func (s *Space) clearMarks(p wire.ProcID) {
 	c := s.marks.own.Load()
 	if c == nil || p.Job != s.self.Job || p == s.self {
@@ -206,8 +206,7 @@ func (s *Space) clearMarks(p wire.ProcID) {
 	}
 }
 
-// clear makes pair i free, if it is still as it was seen: of a process that has
-// ended.
+// clear frees pair i if its first word is still who: that process has ended.
 func (c *control) clear(i int, who uint64) {
 	if w := c.pair(i); w[0].CompareAndSwap(who, clearing) {
 		w[1].Store(0)
@@ -215,8 +214,8 @@ func (c *control) clear(i int, who uint64) {
 	}
 }
 
-// enter counts an access in, of a region whose control block ctl has had
-// generation. false: the region is gone.
+// enter counts an access to a region whose control block ctl had generation. ok is false if
+// the region is gone.
 func (k *mark) enter(s *Space, p wire.ProcID, ctl *control, generation uint32) (w *atomic.Uint64, ok bool) {
 	w = &k.words[k.ctl.words[0].Load()&1]
 	w.Add(1)
@@ -227,7 +226,7 @@ func (k *mark) enter(s *Space, p wire.ProcID, ctl *control, generation uint32) (
 	return w, true
 }
 
-// leave counts an access out.
+// leave ends the count of an access.
 func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
 	w.Add(^uint64(0))
 	if k.ctl.head.asleep.Load() != 0 && k.ctl.head.asleep.Swap(0) != 0 {
@@ -237,8 +236,8 @@ func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
 	}
 }
 
-// Retire ends a published region: new accesses are refused, and it returns
-// when those under way are over.
+// Retire ends a published region. New accesses are refused; it returns when those under way
+// have ended.
 func (r *Region) Retire(op fault.Call) *fault.Fault {
 	s := r.s
 	s.e.Lock()
@@ -265,14 +264,14 @@ func (r *Region) Retire(op fault.Call) *fault.Fault {
 	return f
 }
 
-// awaitMarks waits until no access is counted in one of the phases. user, which
-// may be nil, gives up.
+// awaitMarks waits until no access is counted in one of the phases. user may end the wait;
+// it may be nil.
 func (s *Space) awaitMarks(op fault.Call, user context.Context, c *control, phase uint64) *fault.Fault {
 	i, n := 0, c.claimed()
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
 	}
-	var asked wire.ProcID // who is waited for: it may have ended
+	var asked wire.ProcID // the process that it waits for, which may have ended
 	ask := func(p wire.ProcID) {
 		if p == asked {
 			return
@@ -306,8 +305,8 @@ func (s *Space) awaitMarks(op fault.Call, user context.Context, c *control, phas
 	return f
 }
 
-// unmarked is the first of pairs [i, n) in which an access is counted in a phase,
-// n if there is none. Those of the dead are cleared.
+// unmarked returns the first of pairs [i, n) with an access in a phase, or n. It clears
+// pairs of processes that have ended.
 func (s *Space) unmarked(c *control, phase uint64, i, n int) int {
 	for ; i < n; i++ {
 		w := c.pair(i)

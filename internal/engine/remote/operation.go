@@ -7,23 +7,23 @@ import (
 	"gompi/internal/data/kernel"
 )
 
-// operation is what happens to each element of an atomic access.
+// operation is what an atomic access does to each element.
 type operation struct {
 	op    kernel.Op
 	kind  dtype.Kind
 	unit  int64 // bytes of an element; 1 if a type mixes several
-	width int64 // widthOf
+	width int64 // see widthOf
 	fn    kernel.Func
 }
 
-// operationOf is op on elements of a kind and size; false if there is none.
+// operationOf returns op for elements of a kind and size. ok is false if there is none.
 func operationOf(op kernel.Op, k dtype.Kind, unit int64) (o operation, ok bool) {
 	o = operation{op: op, kind: k, unit: unit, width: widthOf(k), fn: kernel.Of(op, k)}
 	return o, o.fn != nil || op == kernel.Replace || op == kernel.NoOp
 }
 
-// widthOf is the size of the numbers that the processor can change at once, 0
-// for all other kinds. complex64 is not among them: Go aligns it to 4 bytes.
+// widthOf returns the size of numbers that the processor can change atomically, or 0 for
+// other kinds. complex64 is one of these: Go aligns it to 4 bytes.
 func widthOf(k dtype.Kind) int64 {
 	switch k {
 	case dtype.Int32, dtype.Uint32, dtype.Float32:
@@ -34,7 +34,7 @@ func widthOf(k dtype.Kind) int64 {
 	return 0
 }
 
-// sizeOf is the size of elements of a kind, 1 if that does not say it.
+// sizeOf returns the size of elements of a kind, or 1 if the kind does not give it.
 func sizeOf(k dtype.Kind) int64 {
 	switch {
 	case k == dtype.Int16 || k == dtype.Uint16:
@@ -49,21 +49,20 @@ func sizeOf(k dtype.Kind) int64 {
 	return 1
 }
 
-// fewNumbers is up to how many numbers are changed one by one: more are changed
-// sooner under the guard.
+// fewNumbers is up to how many numbers are changed one at a time. For more, the guard is
+// faster.
 const fewNumbers = 8
 
-// few reports whether n bytes are changed number by number where the processor
-// may do it.
+// few reports whether n bytes are changed one number at a time where the processor can.
 func (o *operation) few(n int64) bool { return o.width != 0 && n <= fewNumbers*o.width }
 
-// cut is how much of n bytes, at most most, makes a piece of whole elements.
+// cut returns how much of n bytes, at most most, makes a piece of whole elements.
 func (o *operation) cut(n, most int64) int64 {
 	switch {
 	case n <= most:
 		return n
 	case o.unit > most:
-		return most // a record that nobody can change at once
+		return most // a record that cannot be changed in one piece
 	}
 	return most - most%o.unit
 }

@@ -12,22 +12,20 @@ import (
 	"gompi/transport"
 )
 
-// What one process may have unanswered at another: that one's memory for what
-// its transport does not take, and for requests that wait for a guard, is
-// bounded by it.
+// Limits of the requests of one process that another has not answered. They bound the
+// other's memory for requests that its transport does not take or that wait for a guard.
 const (
 	windowBytes    = 1 << 20
 	windowRequests = 256
 )
 
-// outgoing is what this process asks of another: a line of requests, whose bytes
-// are those unanswered, with their replies. They are answered in order. Guarded
-// by the engine's lock.
+// outgoing has this process's requests to another, which are answered in order. Its bytes
+// are those of unanswered requests with their replies. The engine's lock guards it.
 type outgoing struct {
-	line
+	opQueue
 	s     *Space
 	p     *peer
-	asked uint64 // up to there answers come without being asked for
+	asked uint64 // answers up to this come without being asked for
 }
 
 // full implements carrier.
@@ -35,8 +33,7 @@ func (o *outgoing) full() bool {
 	return o.begun-o.done[atTarget] >= windowRequests || o.bytes > windowBytes-2*engine.FrameMax
 }
 
-// urge implements carrier: it asks for an answer to all requests, if none is
-// coming.
+// urge implements carrier. It asks for an answer to all requests if none is coming.
 func (o *outgoing) urge(number uint64) *fault.Fault {
 	if o.asked >= number {
 		return nil
@@ -52,7 +49,7 @@ func (o *outgoing) urge(number uint64) *fault.Fault {
 	return nil
 }
 
-// withdraw implements carrier: replies are thrown away.
+// withdraw implements carrier. It drops replies that come.
 func (o *outgoing) withdraw(t *Target, from, until uint64) {
 	for i := max(from, o.done[atTarget]) + 1; i <= min(until, o.begun); i++ {
 		if f := o.at(i); f.target == t {
@@ -61,10 +58,10 @@ func (o *outgoing) withdraw(t *Target, from, until uint64) {
 	}
 }
 
-// answered ends all requests up to one. Of those only the last may have had a
-// reply coming.
+// answered ends all requests up to one. Of these, only the last may still have expected a
+// reply.
 func (o *outgoing) answered(number uint64) error {
-	if !o.flies(number) {
+	if !o.underWay(number) {
 		return fmt.Errorf("%w: answer to request %d of %d, %d were answered", transport.ErrProtocol, number, o.begun, o.done[atTarget])
 	}
 	for i := o.done[atTarget] + 1; i <= number; i++ {
@@ -73,11 +70,11 @@ func (o *outgoing) answered(number uint64) error {
 		}
 		o.end(i, atTarget)
 	}
-	o.s.keepPromises(o.p)
+	o.s.completeRequests(o.p)
 	return nil
 }
 
-// answer serves a frame that answers; kind was read from it.
+// answer handles a frame that answers requests; kind was read from it.
 func (s *Space) answer(p *peer, kind byte, b []byte) error {
 	if len(b) < replyBytes {
 		return fmt.Errorf("%w: answer of %d bytes", transport.ErrProtocol, len(b))
@@ -85,7 +82,7 @@ func (s *Space) answer(p *peer, kind byte, b []byte) error {
 	o := &p.out
 	le := binary.LittleEndian
 	number := le.Uint64(b[8:])
-	if !o.flies(number) {
+	if !o.underWay(number) {
 		return o.answered(number)
 	}
 	f := o.at(number)
@@ -106,7 +103,7 @@ func (s *Space) answer(p *peer, kind byte, b []byte) error {
 		if len(b) != refusalBytes || !refuses(why) {
 			return fmt.Errorf("%w: refusal of %d bytes for reason %d", transport.ErrProtocol, len(b), why)
 		}
-		f.target.blame(byFrames, number, refused(why, int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
+		f.target.recordFault(byFrames, number, refused(why, int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
 	}
 	return o.answered(number)
 }

@@ -7,20 +7,20 @@ import (
 	"gompi/internal/data/buffer"
 )
 
-// path is how a target is accessed. What is asked of it has been checked: n
-// bytes, more than 0, on both sides. docs/design/014-remote-memory.md.
+// path is a way to access a target. Its methods get checked arguments: n bytes on both
+// sides, n above 0. docs/design/014-remote-memory.md.
 type path interface {
 	put(src buffer.Buf, to Layout, n int64) *fault.Fault
 	get(dst buffer.Buf, from Layout, n int64) *fault.Fault
-	// change carries out an atomic access.
+	// change does an atomic access.
 	change(src, result buffer.Buf, at Layout, o operation, n int64) *fault.Fault
-	// swap is CompareAndSwap of one element.
+	// swap does a CompareAndSwap of one element.
 	swap(compare, value, result buffer.Buf, off int64, o operation) *fault.Fault
-	// framed reports whether what changes the target goes by frames to its owner:
-	// then signals must, too, behind them.
+	// framed reports whether changes travel to the owner by frames. Then signals must
+	// follow them by frames too.
 	framed() bool
-	// unmarked is the path of those who do not tell the owner when they access the
-	// memory: it must be able to end their accesses by itself.
+	// unmarked returns the path of a process that sets no mark when it accesses the memory:
+	// the owner must be able to end its accesses by itself.
 	unmarked() path
 }
 
@@ -29,8 +29,8 @@ type (
 	mapped   struct{ *Target } // by load and store
 	copied   struct{ *Target } // by the kernel, from and to the owner's memory
 	served   struct{ *Target } // by frames to the owner
-	readable struct{ served }  // likewise, but what is read is copied
-	// posted, by a device, is in posted.go
+	readable struct{ served }  // by frames, but reads are copied by the kernel
+	// posted, by a device, is in device_path.go
 )
 
 func (mapped) framed() bool { return false }

@@ -4,10 +4,9 @@
 
 package remote
 
-// meet tells the race detector what it does not see, because the words lie in
-// shared memory: locks, guards and signals order what a goroutine does with a
-// region of its process and what is served there for others, under the engine's
-// lock, which is not held here.
+// meet tells the race detector what it cannot see, because the words lie in shared memory.
+// Locks, guards and signals order a goroutine's accesses to its region with what is served
+// there for others under the engine's lock, which is not held here.
 func (s *Space) meet() {
 	s.e.Lock()
 	defer s.e.Unlock()

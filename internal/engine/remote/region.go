@@ -14,11 +14,11 @@ import (
 	"gompi/transport"
 )
 
-// Line is the alignment of memory that is allocated, in bytes.
+// Line is the alignment of allocated memory, in bytes.
 const Line = transport.ShareAlign
 
-// maxBytes bounds the size of memory that is allocated: beyond it no machine
-// has addresses, and Go panics.
+// maxBytes bounds the size of allocated memory. Beyond it no machine has addresses, and Go
+// panics.
 const maxBytes = 1 << 46
 
 // Region is memory of this process that others may access, until Close.
@@ -26,7 +26,7 @@ type Region struct {
 	s      *Space
 	mem    []byte
 	domain domain
-	ctl    *control // block
+	ctl    *control // its block belongs to this process
 	block  control
 	handle uint32
 	nonce  uint64
@@ -35,25 +35,24 @@ type Region struct {
 	exposed bool
 	key     uint64
 
-	published bool        // accessors look at its generation and have marks
-	live      bool        // it is read while it is written, see PublishLive
-	shared    shmem.Block // that mem is, if it is of the heap that others map
+	published bool        // accessors check its generation and have marks
+	live      bool        // others read it while it is written: see PublishLive
+	shared    shmem.Block // the block of mem, if mem is memory of the heap that others map
 	posted    []byte      // key with which devices reach it, if they can
 
-	// Of synchronisation; see SetMembers.
+	// Synchronisation: see SetMembers.
 	members wire.Members
 	parties lockParties
 
 	// Guarded by the engine's lock.
 
 	users             int  // goroutines that serve with its guard
-	damaged           bool // the guard cannot be had: what waits for it is refused
+	damaged           bool // the guard cannot be taken: requests that wait for it are refused
 	closed, abandoned bool
 }
 
-// Expose makes memory of this process a region, with words in its control
-// block. The memory is the caller's, on the heap, and stays as it is until
-// Close.
+// Expose makes memory of this process a region, with words in its control block. The memory
+// belongs to the caller. It must be on the heap and stay there until Close.
 func (s *Space) Expose(mem []byte, words int) (*Region, error) {
 	r, err := s.newRegion(mem, words)
 	if err != nil {
@@ -71,15 +70,14 @@ func (s *Space) exposed(r *Region) *Region {
 	return s.open(r, d)
 }
 
-// Allocate makes a region of n zeroed bytes, with words in its control block.
-// Processes of this host map it if that can be; where nothing is shared it is on
-// the heap.
+// Allocate makes a region of n zeroed bytes, with words in its control block. Processes of
+// this host map it if possible. If memory cannot be shared it is on Go's heap.
 func (s *Space) Allocate(n int64, words int) (*Region, error) {
 	return s.AllocateAligned(n, words, Line)
 }
 
-// AllocateAligned is Allocate of memory that begins at a multiple of align, a
-// power of two that is at least Line.
+// AllocateAligned is Allocate for memory that begins at a multiple of align, a power of two
+// that is at least Line.
 func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	if n < 0 || n > maxBytes {
 		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
@@ -88,8 +86,8 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	if err := s.memory(r, int(n), align); err != nil {
 		return nil, err
 	}
-	if err := s.furnish(r, words); err != nil {
-		s.giveBack(r, false)
+	if err := s.addControl(r, words); err != nil {
+		s.freeMemory(r, false)
 		return nil, err
 	}
 	d := r.describe()
@@ -102,13 +100,12 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	return s.open(r, d), nil
 }
 
-// askRoom is the size from which on it is worth some 200 us to ask whether this
-// process can have as much at all: Go does not return from an allocation that
-// fails.
+// askRoom is the size from which it pays to spend some 200 us on asking whether this
+// process can have the memory at all: Go does not return from an allocation that fails.
 const askRoom = 16 << 20
 
-// memory allocates the memory of a region: on Go's heap if no transport shares
-// memory, or the alignment is not that of a page.
+// memory allocates the memory of a region. It is on Go's heap if no transport shares
+// memory, or align is larger than a page.
 func (s *Space) memory(r *Region, n, align int) error {
 	if n == 0 {
 		return nil
@@ -146,16 +143,15 @@ func heapRoom(mem []byte) error {
 	return m.PopulateHeap(mem)
 }
 
-// giveBack is the end of what memory allocated. used: others may still access
-// it.
-func (s *Space) giveBack(r *Region, used bool) {
+// freeMemory frees the memory of a region. used says that others may still access it.
+func (s *Space) freeMemory(r *Region, used bool) {
 	if !r.shared.None() {
 		s.heap.Put(r.shared, used)
 	}
 }
 
-// Within makes bytes [off, off+n) of memory that some process of this host has
-// allocated a region of this one. t is closed after it.
+// Within makes a region of this process of bytes [off, off+n) of memory that a process of
+// this host has allocated. t must be closed after it.
 func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	if off < 0 || n < 0 || off > t.size-n {
 		return nil, &AccessError{fault.RMARange, off, n, t.size}
@@ -180,15 +176,15 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	return s.open(r, d), nil
 }
 
-// newRegion makes a region that nobody knows yet.
+// newRegion makes a region that is not registered yet.
 func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
 	r := s.blankRegion()
 	r.mem = mem
-	return r, s.furnish(r, words)
+	return r, s.addControl(r, words)
 }
 
-// furnish gives a region its control block.
-func (s *Space) furnish(r *Region, words int) error {
+// addControl gives a region its control block.
+func (s *Space) addControl(r *Region, words int) error {
 	r.s, r.domain, r.ctl = s, domainCPU, &r.block
 	return s.initControl(r.ctl, words)
 }
@@ -199,8 +195,8 @@ func (r *Region) describe() *description {
 	}
 }
 
-// expose lets processes of this host copy from and to a region. Then it is in
-// the domain of the guard.
+// expose lets processes of this host copy from and to a region. It is in the domain of the
+// guard then.
 func (s *Space) expose(r *Region, d *description) {
 	if len(r.mem) == 0 {
 		return
@@ -212,7 +208,7 @@ func (s *Space) expose(r *Region, d *description) {
 	}
 }
 
-// open makes a region known to the server.
+// open registers a region with the server.
 func (s *Space) open(r *Region, d *description) *Region {
 	s.e.Lock()
 	s.register(r)
@@ -222,19 +218,19 @@ func (s *Space) open(r *Region, d *description) *Region {
 	return r
 }
 
-// Desc is what other processes Reach the region with.
+// Desc returns the description with which other processes Reach the region.
 func (r *Region) Desc() Desc { return r.desc }
 
-// Mem is the memory.
+// Mem returns the memory.
 func (r *Region) Mem() []byte { return r.mem }
 
-// Close ends the region and gives back what was allocated for it: all others
-// have closed their targets of it. The handle is refused from now on. r is not
-// used any more: another region may take its place.
+// Close ends the region and frees its memory. All others must have closed their targets of
+// it. The handle is refused from now on. The caller must not use r any more: another region
+// may take its place.
 func (r *Region) Close() { r.close(false) }
 
-// Abandon is Close while others may still access the region: what they have
-// mapped stays until they leave it.
+// Abandon is Close while others may still access the region. Memory that they have mapped
+// stays until they leave it.
 func (r *Region) Abandon() { r.close(true) }
 
 func (r *Region) close(used bool) {
@@ -256,14 +252,14 @@ func (r *Region) close(used bool) {
 		s.e.Unregister(r.key)
 	}
 	s.hide(r)
-	s.giveBack(r, used)
+	s.freeMemory(r, used)
 	s.heap.Sweep()
 	if unused && !used {
 		s.spares.Put(r)
 	}
 }
 
-// blankRegion is a zero region.
+// blankRegion returns a zero region.
 func (s *Space) blankRegion() *Region {
 	if r, ok := s.spares.Get().(*Region); ok {
 		*r = Region{}
@@ -272,8 +268,8 @@ func (s *Space) blankRegion() *Region {
 	return new(Region)
 }
 
-// Reach makes a target of a region of process p, or of this one. What is wrong
-// with the description, or that p has ended, is the fault. It may block.
+// Reach makes a target of a region of process p, or of this process. It returns a fault if
+// the description is wrong or p has ended. It may block.
 func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *fault.Fault) {
 	t := new(Target)
 	if f := s.ReachInto(t, p, b); f != nil {
@@ -282,7 +278,7 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *fault.Fault) {
 	return t, nil
 }
 
-// ReachInto is Reach that fills t, which is zero.
+// ReachInto is Reach into t, which must be zero.
 func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 	d, err := b.decode()
 	if err == nil && d.proc != p {
@@ -291,7 +287,13 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 	if err != nil {
 		return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 	}
-	t.s, t.proc, t.size, t.domain, t.phase, t.handle, t.nonce = s, p, d.bytes, d.domain, d.phase, d.handle, d.nonce
+	t.s = s
+	t.proc = p
+	t.size = d.bytes
+	t.domain = d.domain
+	t.phase = d.phase
+	t.handle = d.handle
+	t.nonce = d.nonce
 	t.shared, _ = d.sharedName()
 	if p == s.self {
 		return s.reachOwn(t)
@@ -329,13 +331,13 @@ func (s *Space) reachOwn(t *Target) *fault.Fault {
 	return nil
 }
 
-// choose finds the path to a target. Without its control block, by which
-// accesses exclude each other, only the owner and devices can access the memory. The fault
-// is that the region is known to be gone.
+// choose finds the path to a target. Without its control block, by which accesses exclude
+// each other, only the owner and devices can access the memory. A fault means that the
+// region is known to be gone.
 func (s *Space) choose(t *Target, d *description) *fault.Fault {
 	t.path = served{t}
 	if s.onlyServed || t.proc.Job != s.self.Job {
-		// In guard words, visits and marks a process is its serial in its job.
+		// In guard words, visits and marks a process is named by its serial in its job.
 		return nil
 	}
 	switch err := s.mapControl(&t.block, &d.control); {

@@ -10,23 +10,23 @@ import (
 	"gompi/transport"
 )
 
-// Signal stores v in a word of the target's control block, which this process
-// alone writes, and wakes the owner. Whoever sees it there sees what this
-// process has put and accumulated there before, without a Flush. It waits for
-// what a device has under way.
+// Signal stores v in a word of the target's control block that this process alone writes,
+// and wakes the owner. A process that sees v there also sees what this process has put and
+// accumulated before, without a Flush. Signal waits for operations of a device that are
+// under way.
 func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	c := t.ctl
 	if f := t.settlePosts(); f != nil {
 		return f
 	}
 	if c == nil || t.path.framed() {
-		return t.sendSignal(word, v) // behind the frames of what was put
+		return t.sendSignal(word, v) // it follows the frames of earlier operations
 	}
 	if uint(word) >= uint(len(c.words)) {
 		return noWord(word, len(c.words))
 	}
-	// The owner sets asleep before it looks at its words for the last time.
-	// Atomics are sequentially consistent: it sees v, or this sees asleep.
+	// The owner sets asleep before it reads its words for the last time. Atomics are
+	// sequentially consistent: either the owner sees v, or this process sees asleep.
 	t.s.meet()
 	c.words[word].Store(v)
 	if c.head.asleep.Load() != 0 && c.head.asleep.Swap(0) != 0 {
@@ -37,8 +37,8 @@ func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	return nil
 }
 
-// settlePosts waits for what devices do in the target's memory, with which signals
-// keep no order. What has failed is not its to tell.
+// settlePosts waits for a device's operations in the target's memory: signals keep no order
+// with them. It does not report their failures.
 func (t *Target) settlePosts() *fault.Fault {
 	last := t.flights[byPosts].last[atTarget].Load()
 	if last == 0 {
@@ -50,7 +50,7 @@ func (t *Target) settlePosts() *fault.Fault {
 	if t.peer.down == nil {
 		q.urge(last)
 	}
-	return t.wait("Signal", &q.line, atTarget, last, nil)
+	return t.wait("Signal", &q.opQueue, atTarget, last, nil)
 }
 
 func noWord(word, words int) *fault.Fault {
@@ -87,13 +87,13 @@ func (s *Space) serveSignal(b []byte) error {
 	return nil
 }
 
-// Word is a word of the region's control block. Another process wrote it.
+// Word returns a word of the region's control block. Another process wrote it.
 func (r *Region) Word(i int) uint64 { return r.ctl.words[i].Load() }
 
-// Asleep is that of an engine.Await for words of the region: it tells those who
-// signal that this process may be asleep. The flag stays when it is awake again:
-// others may still wait for words of the region, and the first to signal takes
-// it away.
+// Asleep is the Asleep of an engine.Await for words of the region. It tells signalling
+// processes that this process may sleep. The flag stays when the process is awake: other
+// goroutines may still wait for words of the region. The first process that signals clears
+// it.
 func (r *Region) Asleep(asleep bool) {
 	if asleep {
 		r.ctl.head.asleep.Store(1)

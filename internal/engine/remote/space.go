@@ -15,21 +15,21 @@ import (
 	"gompi/internal/engine/shmem"
 )
 
-// domain is how atomic operations on a region exclude each other: its owner
-// decides, and all obey. docs/design/024-locks.md.
+// domain is how atomic operations on a region exclude each other. Its owner decides, and
+// all others obey. docs/design/024-locks.md.
 type domain uint8
 
 const (
-	// domainCPU: all who reach the region load and store. Few numbers of 4 and 8
-	// bytes are changed by instructions of the processor during a visit, all
-	// else under the guard.
+	// domainCPU: all processes that reach the region load and store. The processor changes
+	// a few numbers of 4 or 8 bytes by atomic instructions during a visit. All other
+	// changes are made under the guard.
 	domainCPU domain = iota + 1
-	// domainGuard: some copy. Everything is changed under the guard.
+	// domainGuard: some processes copy. All changes are made under the guard.
 	domainGuard
 )
 
-// Space is the remote memory of one process: the regions that others access,
-// and what there is to know of each of the others. Safe for any goroutine.
+// Space is the remote memory of one process: the regions that others access, and what is
+// known of each other process. It is safe for any goroutine.
 type Space struct {
 	e    *engine.Engine
 	self wire.ProcID
@@ -38,58 +38,56 @@ type Space struct {
 	cache    shmem.Cache
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
-	// room makes sure that memory of the heap can be used: heapRoom, but in tests.
+	// room makes heap memory usable. It is heapRoom, except in tests.
 	room func(mem []byte) error
-	// Waits and Tables are the layer above's: what its waits and its windows
-	// need, to be used again.
+	// Waits and Tables are recycled objects of the layer above, for its waits and windows.
 	Waits, Tables sync.Pool
-	spares        sync.Pool // of *Region: those that were closed
-	// departed holds the processes that have ended, or never were, as long as
-	// the engine remembers them. A map is replaced, never changed.
+	spares        sync.Pool // of *Region, after Close
+	// departed has the processes that have ended or never existed, as long as the engine
+	// remembers them. The map is replaced, never changed.
 	departed atomic.Pointer[map[wire.ProcID]*fault.Fault]
-	turn     turn // guardTurn
+	turn     waitFunc // it is guardTurn
 
-	// The rest is guarded by the engine's lock.
+	// The engine's lock guards all fields below.
 
 	regions []*Region     // by handle
-	posts   []*posts      // by index, nil: free
+	posts   []*postQueue  // by index; nil where free
 	spare   []uint32      // handles that are free
-	wonders []wire.ProcID // of whom wonder has asked, the latest last
+	queried []wire.ProcID // processes that queryFate has asked about, the latest last
 	peers   map[wire.ProcID]*peer
 	locks   lockService
 	marks   marks
-	// syncFrame is where frames of synchronisation are put together.
+	// syncFrame is memory for frames of synchronisation.
 	syncFrame [lockFrameBytes]byte
-	waits     *replyWait // to use again
+	waits     *replyWait // recycled
 	frame     [engine.FrameMax]byte
 	groups    [maxGroups]group
 
-	// onlyServed makes every target of another process a served one: for tests.
+	// onlyServed makes every target of another process use frames, for tests.
 	onlyServed bool
 }
 
-// peer is another process, as remote memory sees it. Guarded by the engine's
-// lock.
+// peer is another process as remote memory sees it. The engine's lock guards it.
 type peer struct {
 	proc wire.ProcID
-	down *fault.Fault // it has ended, or no frame reaches it
-	out  outgoing     // what this process asks of it
-	// What goes to it in all ways, out among them, nil where there is none yet; and
-	// the requests for some of that.
-	posts    *posts
-	lines    [numLines]*line
-	promises []promise
-	in       incoming // what it asks of this process
+	down *fault.Fault // it has ended, or frames do not reach it
+	out  outgoing     // requests of this process
+	// Its queues by path, out among them, nil where there is none; and the requests of
+	// Request for some of their operations.
+	posts    *postQueue
+	lines    [numLines]*opQueue
+	promises []flushRequest
+	in       incoming // its requests to this process
 
-	targets int // of its regions, open here
+	targets int // its regions that are open here
 }
 
-// Of returns the space of an engine, making it at first use.
+// Of returns the space of an engine, which it makes at first use.
 func Of(e *engine.Engine) *Space {
 	return e.Remote(func() engine.RemoteServer { return newSpace(e) }).(*Space)
 }
 
-// newSpace is called with the engine's lock held.
+// newSpace must be called with the engine's lock held.
 func newSpace(e *engine.Engine) *Space {
 	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}, room: heapRoom}
 	s.heap.Sharing, s.cache.Heap = e, &s.heap
@@ -99,35 +97,36 @@ func newSpace(e *engine.Engine) *Space {
 	return s
 }
 
-// peerOf finds or makes the record of a process. The lock is held.
+// peerOf returns the record of a process, which it makes at first use. The caller holds the
+// lock.
 func (s *Space) peerOf(p wire.ProcID) *peer {
 	q := s.peers[p]
 	if q == nil {
 		q = &peer{proc: p}
 		q.out.s, q.out.p, q.out.carrier = s, q, &q.out
-		q.lines[byFrames] = &q.out.line
+		q.lines[byFrames] = &q.out.opQueue
 		s.peers[p] = q
 	}
 	return q
 }
 
-// hold notes that there is one more target of a process: no communicator need
-// have it, and still its end is to be known. The lock is held.
+// hold counts a target of a process. The process's end must be known even if no
+// communicator has it. The caller holds the lock.
 func (s *Space) hold(p *peer) {
 	if p.targets++; p.targets == 1 {
 		s.e.Ask(p.proc)
 	}
 }
 
-// letGo ends a hold. The lock is held.
+// letGo ends a hold. The caller holds the lock.
 func (s *Space) letGo(p *peer) {
 	if p.targets--; p.targets == 0 {
 		s.e.Unask(p.proc)
 	}
 }
 
-// Leave implements engine.RemoteServer. What an access finds after it is
-// somebody else's.
+// Leave implements engine.RemoteServer. Accesses after it find memory that belongs to the
+// program.
 func (s *Space) Leave(user context.Context) {
 	s.e.Lock()
 	for _, r := range s.regions {
@@ -140,7 +139,7 @@ func (s *Space) Leave(user context.Context) {
 	if c == nil {
 		return
 	}
-	// Whoever comes now counts itself out at once, so the phase need not change.
+	// A process that comes now ends its access at once, so the phase need not change.
 	for phase := range uint64(2) {
 		if s.awaitMarks("Finalize", user, c, phase) != nil {
 			return
@@ -181,21 +180,20 @@ func (s *Space) Forget(proc wire.ProcID) {
 	s.dropMark(proc)
 }
 
-// Cut implements engine.RemoteServer. The process lives: what it holds by words
-// in memory it holds still.
+// Cut implements engine.RemoteServer. The process lives: it keeps what it holds by words in
+// memory.
 func (s *Space) Cut(proc wire.ProcID, f *fault.Fault) { s.noFrames(s.peerOf(proc), f) }
 
-// noFrames ends what goes by frames from and to a process.
+// noFrames ends everything that goes by frames from and to a process.
 func (s *Space) noFrames(p *peer, f *fault.Fault) {
 	p.down = f
 	s.closePosts(p)
-	s.dropLines(p, f)
+	s.dropQueues(p, f)
 	s.downLocks(p.proc, f)
 	p.in = incoming{}
 }
 
-// gone is the fault of a process that has ended, nil if it has not. The lock
-// need not be held.
+// gone returns the fault of a process that has ended, or nil. It needs no lock.
 func (s *Space) gone(p wire.ProcID) *fault.Fault {
 	all := s.departed.Load()
 	if all == nil {
@@ -204,7 +202,7 @@ func (s *Space) gone(p wire.ProcID) *fault.Fault {
 	return (*all)[p]
 }
 
-// register gives a region its handle. The lock is held.
+// register gives a region its handle. The caller holds the lock.
 func (s *Space) register(r *Region) {
 	if n := len(s.spare); n > 0 {
 		r.handle = s.spare[n-1]
@@ -219,14 +217,14 @@ func (s *Space) register(r *Region) {
 	}
 }
 
-// unregister takes a region's handle back. The lock is held.
+// unregister takes a region's handle away. The caller holds the lock.
 func (s *Space) unregister(r *Region) {
 	s.regions[r.handle] = nil
 	s.spare = append(s.spare, r.handle)
 }
 
-// regionOf finds the region that another process names, nil if there is none.
-// The lock is held.
+// regionOf returns the region that another process names, or nil. The caller holds the
+// lock.
 func (s *Space) regionOf(handle uint32, nonce uint64) *Region {
 	if int64(handle) >= int64(len(s.regions)) {
 		return nil

@@ -30,9 +30,9 @@ const (
 	holderFrameBytes = 16
 )
 
-// frameSync serves the frames of synchronisation.
+// frameSync handles the frames of synchronisation.
 func (s *Space) frameSync(from wire.ProcID, kind byte, b []byte) error {
-	// What is checked and then used is read once.
+	// Values that are checked and then used must be read once.
 	var in [lockFrameBytes]byte
 	n := copy(in[:], b)
 	switch {
@@ -52,8 +52,8 @@ func (s *Space) frameSync(from wire.ProcID, kind byte, b []byte) error {
 	return fmt.Errorf("%w: frame of kind %d with %d bytes", transport.ErrProtocol, kind, len(b))
 }
 
-// SetMembers says who the ranks are that share the words of the region's lock.
-// It precedes the use of the description by others.
+// SetMembers sets the ranks that share the words of the region's lock. The caller must call
+// it before others use the description.
 func (r *Region) SetMembers(m wire.Members) {
 	r.s.e.Lock()
 	defer r.s.e.Unlock()

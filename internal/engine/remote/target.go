@@ -13,10 +13,9 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// Target is a region as this process accesses it. Operations are safe for any
-// goroutine; those of one goroutine on the same bytes keep their order as MPI
-// 4.1 section 12.7.2 wants it of accumulates. Offsets are in bytes from the
-// region's start.
+// Target is a region as this process accesses it. Operations are safe for any goroutine.
+// Operations of one goroutine on the same bytes keep the order that MPI 4.1 section 12.7.2
+// requires of accumulates. Offsets are in bytes from the region's start.
 type Target struct {
 	s      *Space
 	proc   wire.ProcID
@@ -26,45 +25,45 @@ type Target struct {
 	path   path
 
 	mem     []byte     // if mapped
-	shared  shmem.Name // where it is, if it is shared, mapped here or not
+	shared  shmem.Name // its place, if it is shared, whether mapped here or not
 	mapping *shmem.Mapping
 	memory  *engine.Memory // if copied or readable
 	key     uint64
-	isLive  bool     // its owner writes while it is read
-	live    []byte   // if it is, and in this address space
-	ctl     *control // block, or that of the region itself; nil, if served: not mapped here
+	isLive  bool     // its owner writes while others read
+	live    []byte   // if isLive, and in this address space
+	ctl     *control // mapped, or that of the region itself; nil: served, and not mapped here
 	block   control
 	lock    atomic.Pointer[locker]
 
-	// How the owner and its answers name it, and what is on its way there.
-	// nil: it is this process's own.
+	// The names by which the owner and its answers know the target, and operations under
+	// way. peer is nil if the region belongs to this process.
 	peer   *peer
 	handle uint32
 	nonce  uint64
 
-	// As whom it waits: immutable in use.
+	// The rank for which it waits. Immutable in use.
 	ctx  *engine.Context
 	rank int32
-	// What is under way there. Guarded by the engine's lock.
+	// Operations under way. The engine's lock guards them.
 	open    bool
-	flights [numLines]flight
+	flights [numLines]targetOps
 }
 
-// Mapped is the memory itself if this process can load and store there, else
-// nil. Nil, too, if it has no bytes.
+// Mapped returns the memory if this process can load and store there. Otherwise, and if it
+// has no bytes, it returns nil.
 func (t *Target) Mapped() []byte { return t.mem }
 
 // CPU reports whether FetchOp, CompareSwap and Combine may be used.
 func (t *Target) CPU() bool { return t.mem != nil && t.domain == domainCPU }
 
-// Bytes is the size of the region.
+// Bytes returns the size of the region.
 func (t *Target) Bytes() int64 { return t.size }
 
-// Proc is the process whose region it is.
+// Proc returns the process whose region it is.
 func (t *Target) Proc() wire.ProcID { return t.proc }
 
-// Put copies src to the target. src is the caller's again after FlushLocal; it is
-// at the target after Flush.
+// Put copies src to the target. src belongs to the caller again after FlushLocal; it is at
+// the target after Flush.
 func (t *Target) Put(src buffer.Buf, to Layout) *fault.Fault {
 	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
 		mem.Copy(t.mem[to.Off:], src.Slice())
@@ -77,8 +76,8 @@ func (t *Target) Put(src buffer.Buf, to Layout) *fault.Fault {
 	return t.path.put(src, to, n)
 }
 
-// Get copies from the target to dst, which is valid, and the caller's again,
-// after FlushLocal.
+// Get copies from the target to dst. dst is valid, and belongs to the caller again, after
+// FlushLocal.
 func (t *Target) Get(dst buffer.Buf, from Layout) *fault.Fault {
 	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
 		mem.Copy(dst.Slice(), t.mem[from.Off:][:n])
@@ -91,7 +90,7 @@ func (t *Target) Get(dst buffer.Buf, from Layout) *fault.Fault {
 	return t.path.get(dst, from, n)
 }
 
-// check says how many bytes an access moves, and what is wrong with it.
+// check returns how many bytes an access moves, and its fault.
 func (t *Target) check(origin int64, at Layout) (n int64, f *fault.Fault) {
 	if n, f = at.check(t.size); f != nil {
 		return 0, f
@@ -102,7 +101,7 @@ func (t *Target) check(origin int64, at Layout) (n int64, f *fault.Fault) {
 	return n, nil
 }
 
-// Close gives the target up. What is on its way is not waited for, and touches
+// Close ends the use of the target. It does not wait for operations under way; they touch
 // no memory of this process any more.
 func (t *Target) Close() {
 	if t.peer == nil {

@@ -10,38 +10,40 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// A visit is how a process changes few numbers of a region by instructions of
-// the processor. Visits do not exclude each other, but whoever has the guard
-// word: that changes many numbers by plain loads and stores.
+// visitPlaces is the number of visits to a region at one time.
 //
-// A visitor stores its serial in a free place, then looks at the guard word: if
-// that is taken it clears its place and waits. Whoever takes the guard word
-// looks at all places after that, and waits until each was seen clear.
+// In a visit a process changes a few numbers of a region by atomic instructions.
+// Visits do not exclude each other. They exclude the holder of the guard word,
+// which changes many numbers by plain loads and stores.
+//
+// A visitor stores its serial in a free place, then looks at the guard word. If
+// that is taken, it clears its place and waits. A process that takes the guard
+// word looks at all places afterwards, and waits until it has seen each clear.
 //
 // Why they exclude each other: atomics of Go are sequentially consistent, so
 // there is one order of all accesses. If the visitor's store comes before the
-// guard was taken, the holder, who looks later, sees the place taken and waits
-// for its end; else the visitor, who looks later, sees the guard taken. What
-// either has changed is seen by the other, because it ends with an atomic store
-// that the other's look has read.
+// guard is taken, the holder, which looks later, sees the place taken and waits
+// for its end. Otherwise the visitor, which looks later, sees the guard taken.
+// Each sees the other's changes: they end with an atomic store that its look has
+// read.
 //
-// The bit in visited is set before a place is used for the first time and never
-// taken back, so that by the same order a holder that does not see the bit is
-// seen by the visitor.
+// The bit in visited is set before a place is used for the first time, and never
+// cleared. By the same order, a holder that does not see the bit is seen by the
+// visitor.
 //
-// Why no one waits for ever: a visitor that waits has cleared its place, so
-// places are taken only by those who change a few numbers, and by the dead,
-// whose places whoever waits for them clears. A dead process's visit is over:
-// each number is changed or not.
+// Why no process waits for ever: a waiting visitor has cleared its place. So
+// places are taken only by visitors that change a few numbers, and by processes
+// that have died; the waiter clears their places. A dead process's visit is
+// over: each number is changed or not.
 const visitPlaces = 16
 
 // visit is a place for one visitor.
 type visit struct {
-	who atomic.Uint32 // the visitor's serial, 0: nobody
+	who atomic.Uint32 // the visitor's serial; 0: free
 	_   [controlLine - 4]byte
 }
 
-// tryVisit begins a visit of process me. nil: somebody has the guard, or all
+// tryVisit begins a visit of process me. It returns nil if a process has the guard, or all
 // places are taken.
 func (c *control) tryVisit(me uint32) *visit {
 	h := c.head
@@ -58,7 +60,7 @@ func (c *control) tryVisit(me uint32) *visit {
 	return v
 }
 
-// otherPlace takes any place that is free, nil if there is none.
+// otherPlace takes any free place, or returns nil.
 func (c *control) otherPlace(me uint32) *visit {
 	for i := range uint32(visitPlaces) {
 		at := (me + i) % visitPlaces
@@ -72,9 +74,9 @@ func (c *control) otherPlace(me uint32) *visit {
 	return nil
 }
 
-// enter begins a visit that could not begin at once. Who cannot for long takes
-// the guard: then v is nil. false: a word names nobody.
-func (c *control) enter(me uint32, t turn) (v *visit, ok bool) {
+// enter begins a visit that could not begin at once. If that fails for long it takes the
+// guard; then v is nil. ok is false if a word names no process.
+func (c *control) enter(me uint32, t waitFunc) (v *visit, ok bool) {
 	for range guardSpins {
 		if c.head.guard.Load() != 0 {
 			c.want()
@@ -86,10 +88,10 @@ func (c *control) enter(me uint32, t turn) (v *visit, ok bool) {
 	return nil, c.guardLock(me, t)
 }
 
-// settle waits until all visits are over that began before the guard was taken.
-// Without a turn it does so for a moment only. false: they are not, or one is of
-// nobody.
-func (c *control) settle(t turn) bool {
+// settle waits until all visits that began before the guard was taken have ended. Without a
+// waitFunc it waits only for a moment. It returns false if they have not ended, or one
+// names no process.
+func (c *control) settle(t waitFunc) bool {
 	for used := c.head.visited.Load() & (1<<visitPlaces - 1); used != 0; used &= used - 1 {
 		who := &c.head.visits[bits.TrailingZeros32(used)].who
 		for n := 0; ; n++ {
@@ -116,8 +118,8 @@ func (c *control) settle(t turn) bool {
 	return true
 }
 
-// clearVisits ends all visits of a block that is given out again. Where no block of
-// its size was before, anything stands in all places.
+// clearVisits clears the visits of a block that is reused. If there was no block of its
+// size before, the places may hold anything.
 func (c *control) clearVisits() {
 	used := c.head.visited.Load() & (1<<visitPlaces - 1)
 	if c.block.Fresh() {
@@ -130,8 +132,8 @@ func (c *control) clearVisits() {
 	c.head.wanted.Store(0)
 }
 
-// enter begins a visit of a region's memory, or takes its guard; c is its
-// control block, mapped here. The engine's lock is not held.
+// enter begins a visit of a region's memory, or takes its guard. c is its control block,
+// mapped here. It is called without the engine's lock.
 func (s *Space) enter(c *control) (*visit, *fault.Fault) {
 	if v := c.tryVisit(s.self.Serial); v != nil {
 		return v, nil

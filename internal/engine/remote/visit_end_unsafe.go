@@ -4,10 +4,9 @@
 
 package remote
 
-// unsafe: the end of a visit is half of what it costs if it is an exchange, as
-// atomic stores are on this processor. An ordinary store suffices there: none
-// becomes visible before what stands before it, and nobody needs the visitor's
-// next look to come after it.
+// unsafe: an atomic store is an exchange on this processor, which would be half of a
+// visit's cost. An ordinary store suffices here: no earlier store becomes visible after it,
+// and no process needs the visitor's next load to come after it.
 
 import "unsafe"
 

@@ -54,7 +54,7 @@ func TestVisitsWithoutAPlace(t *testing.T) {
 	if c.tryVisit(5) != nil {
 		t.Fatal("more visits than places")
 	}
-	all := func(uint32, int) verdict { return ended }
+	all := func(uint32, int) ownerState { return ended }
 	if v, ok := c.enter(5, all); v != nil || !ok || c.head.guard.Load() != 5 {
 		t.Fatal("neither a visit nor the guard")
 	}
@@ -70,7 +70,7 @@ func TestVisitOfTheDead(t *testing.T) {
 	c := testControlBlock(t)
 	c.tryVisit(3)
 	asked := 0
-	c.guardLock(1, func(who uint32, n int) verdict {
+	c.guardLock(1, func(who uint32, n int) ownerState {
 		if who != 3 || n != asked {
 			t.Fatalf("asked for %d, call %d, after %d", who, n, asked)
 		}
@@ -110,7 +110,7 @@ func TestVisitsEndWithTheBlock(t *testing.T) {
 func TestVisitorsAndHolders(t *testing.T) {
 	c := testControlBlock(t)
 	const users, rounds = 8, 3000
-	idle := func(uint32, int) verdict { runtime.Gosched(); return living }
+	idle := func(uint32, int) ownerState { runtime.Gosched(); return living }
 	target := struct {
 		mu     sync.Mutex
 		single int

@@ -2,8 +2,8 @@
 
 package shmcoll
 
-// unsafe: the words of a board are used by all ranks of a host through atomics
-// at fixed places of shared memory.
+// unsafe: all ranks of a host use the words of an area through atomics at fixed places of
+// shared memory.
 
 import (
 	"sync/atomic"
@@ -12,44 +12,44 @@ import (
 	"gompi/internal/control/collmem"
 )
 
-// headLines is the first block of a board.
+// headLines is the head of an area: what all ranks share.
 type headLines struct {
-	// sleepers is how many ranks have asleep set, stuck how many of them to
+	// sleepers is the number of ranks with asleep set; stuck is the number of those with
 	// stuckAsleep.
 	sleepers atomic.Int32
 	stuck    atomic.Int32
-	waiting  atomic.Int32 // how many have theirs set
+	waiting  atomic.Int32 // the number of ranks with waiting set
 	_        [lineBytes - 12]byte
-	// votes is how many ranks have the memory, readers how many can read the
-	// memory of all; noReads: one cannot.
+	// votes is the number of ranks that have the memory, readers the number of ranks that
+	// can read all others' memory. noReads says that a rank cannot.
 	votes          atomic.Uint32
 	readers        atomic.Uint32
 	noReads        atomic.Uint32
-	oversubscribed atomic.Uint32 // rank 0 has no processor of its own; written before its vote
-	// arrived is how many have published in an operation of many ranks, by its
+	oversubscribed atomic.Uint32 // rank 0 shares its processor; written before its vote
+	// arrived counts the ranks that have published in an operation of many ranks, by its
 	// cell: {number 32, ranks 32}.
 	arrived [Cells]atomic.Uint64
-	// left is how many ranks use the memory no more, ranks whose it is: of a board
-	// in a block.
+	// left is the number of ranks that do not use the memory any more; ranks is the size of
+	// the block's communicator. Both are of an area in a block.
 	left  atomic.Uint32
 	ranks atomic.Uint32
 	_     [linePair - lineBytes - 24 - 8*Cells]byte
 }
 
-// rankLines is what a rank tells about itself. It alone writes it, but for
-// asleep and waiting, which whoever wakes it takes away, and left of one that has
-// died.
+// rankLines is what a rank publishes about itself. Only the rank writes it, with two
+// exceptions: the rank that wakes it clears asleep and waiting, and the left of a rank that
+// has died is set for it.
 type rankLines struct {
-	// done: this rank uses no cell of this number or below any more.
+	// done: this rank does not use cells of this number or earlier ones any more.
 	done   atomic.Uint32
 	asleep atomic.Uint32
 	voted  atomic.Uint32 // votedHere, votedReads
-	// elsewhere is the last call of which it waited long for messages.
+	// elsewhere is the last call in which it waited long for messages.
 	elsewhere atomic.Uint32
 	proof     [2]uint64 // what SingleCopy.Reach needs; written before voted
-	// left: this rank uses the memory no more, or has died.
+	// left: this rank does not use the memory any more, or has died.
 	left    atomic.Uint32
-	waiting atomic.Uint32 // as asleep, over rings
+	waiting atomic.Uint32 // as asleep, for operations in rings
 	// bell is what Sharer.NamedBell needs; written before voted.
 	bell  [2]uint64
 	_     [lineBytes - 56]byte
@@ -58,15 +58,15 @@ type rankLines struct {
 	_     [linePair - lineBytes - 8]byte
 }
 
-// cell is where a rank publishes once: a word, which is written last, and a payload,
-// which stands behind the line if it is longer than inline.
+// cell is where a rank publishes in one operation: a word, which is written last, and a
+// payload. A payload longer than inline lies after the line.
 type cell struct {
 	word   atomic.Uint64
 	inline [inlineBytes]byte
 }
 
-// progress is how many bytes of the result that a scan's cell names are
-// there. It belongs to one whose payload is behind it.
+// progress counts the bytes that are complete of the result that a scan's cell names. Only
+// a cell whose payload lies after the line has it.
 func (s *cell) progress() *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&s.inline))
 }
@@ -87,7 +87,7 @@ func viewRanks(m []byte) []rankLines {
 
 func viewRank(m []byte) *rankLines { return &viewRanks(m[:linePair])[0] }
 
-func (b *Board) view(i place) *cell { return (*cell)(unsafe.Pointer(&b.cells[i.at])) }
+func (b *Area) view(i cellRef) *cell { return (*cell)(unsafe.Pointer(&b.cells[i.at])) }
 
-// address is where a byte slice begins, for reduction kernels.
+// address returns where a byte slice begins, for reduction kernels.
 func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

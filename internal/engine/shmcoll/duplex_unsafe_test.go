@@ -14,7 +14,7 @@ import (
 	"gompi/internal/data/buffer"
 )
 
-// duo are two ranks of a board that make the same calls, each as far as it comes.
+// duo are two ranks of an area that make the same calls, each as far as it comes.
 type duo struct {
 	*crew
 	rnd   *rand.Rand
@@ -77,19 +77,19 @@ func (d *duo) begin(rank int) {
 		}
 	}
 	d.in[rank], d.out[rank] = true, out
-	b, brief := &d.boards[rank], d.rnd.IntN(2) == 0
+	b, brief := &d.areas[rank], d.rnd.IntN(2) == 0
 	if x.op == collectives.OpAlltoallv {
 		in, counts, displs := x.data[rank], []int64{int64(x.n), int64(x.n)}, []int64{0, int64(x.n)}
 		if brief {
 			mine, its := rank*x.n, (1-rank)*x.n
-			b.BeginBrief(&Brief{Op: x.op, Unit: 1, In: in[its:][:x.n], Out: out[its:][:x.n], Kept: in[mine:][:x.n], KeepAt: out[mine:][:x.n]}, seq, false)
+			b.BeginFast(&FastCall{Op: x.op, Unit: 1, In: in[its:][:x.n], Out: out[its:][:x.n], Kept: in[mine:][:x.n], KeepAt: out[mine:][:x.n]}, seq, false)
 			return
 		}
 		b.Begin(&Call{Args: collectives.Args{Op: x.op, Rank: rank, Size: 2, InCounts: counts, InDispls: displs, OutCounts: counts, OutDispls: displs},
 			In: buffer.Of(in), Out: buffer.Of(out), Unit: 1}, seq, true, false)
 		return
 	}
-	k := Brief{Op: x.op, Root: x.root, Count: int64(x.n / 8), Unit: 8, In: in, Out: out}
+	k := FastCall{Op: x.op, Root: x.root, Count: int64(x.n / 8), Unit: 8, In: in, Out: out}
 	if x.op == collectives.OpAllreduce || x.op == collectives.OpReduce || x.op == collectives.OpScan {
 		k.Kernel = add64
 	}
@@ -97,7 +97,7 @@ func (d *duo) begin(rank int) {
 		k.Count = 0
 	}
 	if brief {
-		b.BeginBrief(&k, seq, false)
+		b.BeginFast(&k, seq, false)
 		return
 	}
 	b.Begin(&Call{Args: collectives.Args{Op: x.op, Rank: rank, Size: 2, Root: x.root, Count: k.Count}, In: buffer.Of(in), Out: buffer.Of(out), Unit: 8, Kernel: k.Kernel}, seq, false, false)
@@ -111,7 +111,7 @@ func (d *duo) step(rank int) error {
 		}
 		d.begin(rank)
 	}
-	b := &d.boards[rank]
+	b := &d.areas[rank]
 	done := b.Step()
 	if b.Fault() != nil {
 		return fmt.Errorf("rank %d in call %d: %+v", rank, d.at[rank], b.Fault())
@@ -195,7 +195,7 @@ func TestDuplexAside(t *testing.T) {
 				t.Fatalf("ranks are in calls %v for ever", d.at)
 			}
 			if !d.in[forgetful] && turns%3 == 0 {
-				d.boards[forgetful].op.all = false
+				d.areas[forgetful].op.all = false
 			}
 			if err := d.step(turns % 2); err != nil {
 				t.Fatal(err)
@@ -213,17 +213,17 @@ func TestDuplexMismatch(t *testing.T) {
 		}
 		seq := c.seq + 1
 		long := make([]byte, 64)
-		c.boards[0].BeginBrief(&Brief{Op: collectives.OpBarrier, Unit: 1}, seq, false)
+		c.areas[0].BeginFast(&FastCall{Op: collectives.OpBarrier, Unit: 1}, seq, false)
 		if brief {
-			c.boards[1].BeginBrief(&Brief{Op: collectives.OpAllreduce, Count: 8, Unit: 8, In: long, Out: make([]byte, 64), Kernel: add64}, seq, false)
+			c.areas[1].BeginFast(&FastCall{Op: collectives.OpAllreduce, Count: 8, Unit: 8, In: long, Out: make([]byte, 64), Kernel: add64}, seq, false)
 		} else {
-			c.boards[1].Begin(&Call{Args: collectives.Args{Op: collectives.OpAlltoallv, Rank: 1, Size: 2, InCounts: []int64{8, 8}, InDispls: []int64{0, 8}, OutCounts: []int64{8, 8}, OutDispls: []int64{0, 8}},
+			c.areas[1].Begin(&Call{Args: collectives.Args{Op: collectives.OpAlltoallv, Rank: 1, Size: 2, InCounts: []int64{8, 8}, InDispls: []int64{0, 8}, OutCounts: []int64{8, 8}, OutDispls: []int64{0, 8}},
 				In: buffer.Of(long[:16]), Out: buffer.Of(make([]byte, 16)), Unit: 1}, seq, true, false)
 		}
 		found := false
 		for range 2 * asideEvery {
-			for r := range c.boards {
-				if b := &c.boards[r]; b.Fault() == nil && b.Step() {
+			for r := range c.areas {
+				if b := &c.areas[r]; b.Fault() == nil && b.Step() {
 					if found = b.Fault() != nil; !found {
 						t.Fatalf("rank %d has ended well", r)
 					}
@@ -233,10 +233,10 @@ func TestDuplexMismatch(t *testing.T) {
 		if !found {
 			t.Error("nobody has noticed")
 		}
-		b := &c.boards[0]
-		b.BeginBrief(&Brief{Op: collectives.OpAlltoallv, Unit: 1, In: long[:8], Out: long[8:16]}, seq+1, false)
-		c.boards[1].BeginBrief(&Brief{Op: collectives.OpAlltoallv, Unit: 1, In: long[16:32], Out: long[32:40]}, seq+1, false)
-		c.boards[1].Step()
+		b := &c.areas[0]
+		b.BeginFast(&FastCall{Op: collectives.OpAlltoallv, Unit: 1, In: long[:8], Out: long[8:16]}, seq+1, false)
+		c.areas[1].BeginFast(&FastCall{Op: collectives.OpAlltoallv, Unit: 1, In: long[16:32], Out: long[32:40]}, seq+1, false)
+		c.areas[1].Step()
 		if b.Step(); b.Fault() == nil || b.Fault().Got != 16 || b.Fault().Want != 8 {
 			t.Errorf("a block of 16 bytes for 8: %+v", b.Fault())
 		}

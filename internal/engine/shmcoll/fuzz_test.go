@@ -116,7 +116,7 @@ func (s *script) call(op collectives.Op, rank, size int, count int64) *Call {
 
 // scribble writes into the memory what the script says: a cell as it might be, or
 // anything anywhere.
-func (s *script) scribble(b *Board, mem []byte) {
+func (s *script) scribble(b *Area, mem []byte) {
 	switch how := s.next(); {
 	case how < 160:
 		q := s.next() % collmem.FlagOwners(b.size)
@@ -150,18 +150,18 @@ func (s *script) scribble(b *Board, mem []byte) {
 }
 
 // begin begins a call, briefly where that is possible and the script says so.
-func (s *script) begin(b *Board, a *Call, seq uint32, reads bool, how int) {
+func (s *script) begin(b *Area, a *Call, seq uint32, reads bool, how int) {
 	g := &a.Args
-	k := Brief{Op: g.Op, Root: g.Root, Count: g.Count, Unit: a.Unit, Kernel: a.Kernel, InPlace: g.InPlace}
+	k := FastCall{Op: g.Op, Root: g.Root, Count: g.Count, Unit: a.Unit, Kernel: a.Kernel, InPlace: g.InPlace}
 	switch {
 	case how&24 != 0 || a.In.Strided() || a.Out.Strided() || g.Op == collectives.OpAllgatherv || g.Op == collectives.OpReduceScatter:
 	case g.Op == collectives.OpAlltoallv && b.size == 2:
 		k.In, k.Out = make([]byte, s.next()), make([]byte, s.next())
-		b.BeginBrief(&k, seq, how&4 == 0)
+		b.BeginFast(&k, seq, how&4 == 0)
 		return
 	case !reads:
 		k.In, k.Out = a.In.Flat(), a.Out.Flat()
-		b.BeginBrief(&k, seq, how&4 == 0)
+		b.BeginFast(&k, seq, how&4 == 0)
 		return
 	}
 	b.Begin(a, seq, reads, how&4 == 0)
@@ -172,7 +172,7 @@ var hostileRelays = make([]byte, 2*collmem.RelayBytes)
 
 // Whatever others write into the memory and answer to reads, an operation goes on,
 // waits or fails: it touches nothing else, and comes back.
-func FuzzBoard(f *testing.F) {
+func FuzzArea(f *testing.F) {
 	for op := range byte(32) {
 		f.Add([]byte{op, op, op, 1, op, 7, 0, 3, 9, 1, 2, 3, 4, 8, 1, 16, 2, 7, 7, 0, 161, 1, 200, 2, op, 1, 0, 160, 3})
 	}
@@ -186,7 +186,7 @@ func FuzzBoard(f *testing.F) {
 		rank := s.next() % size
 		mem := make([]byte, collmem.Size(size)+linePair)
 		mem = mem[-uintptr(address(mem))%linePair:][:collmem.Size(size)]
-		b := new(Board)
+		b := new(Area)
 		b.Open(mem, rank, size, hostile{s})
 		b.Read(hostile{s})
 		if size == 2 {

@@ -11,41 +11,41 @@ import (
 	"gompi/internal/control/collmem"
 )
 
-// Heap is memory that the members of a communicator have in common, as this
-// process has it: first their board, then blocks for the boards of communicators
-// that are made from it, or from these. Each member gives out blocks of a range of
-// its own. Who has a board in a block counts itself out when it leaves it; when
-// all have, or have died, the block is given out once more. One that not all of
-// its communicator have come to have is not.
+// Heap is a process's view of the memory that the members of a communicator share. First
+// comes their area. Then come blocks for the areas of communicators that are made from it,
+// or from those. Each member allocates blocks in a range of its own.
 //
-// Some of its methods give the caller's lock away in populate, which makes sure that
-// memory can be used.
+// A rank with an area in a block counts itself out when it leaves. The block is free again
+// when all its ranks have left or died. A block that some rank of its communicator never
+// received is not reused.
+//
+// Some methods release the caller's lock while populate makes memory usable.
 type Heap struct {
 	mem []byte
-	// members have it in common.
+	// members share the memory.
 	members wire.Members
 	ranks   int
 	sparse  bool
-	users   int // boards of this process in it, and blocks that it is about to give out
+	users   int // areas of this process in it, and blocks that it is allocating
 
-	most   int      // bytes of a block
+	most   int      // bytes of the largest block
 	end    int      // of this process's range
-	blocks []*block // that it has given out, by place
-	backed []bool   // pages of its range that can be used
+	blocks []*block // allocated blocks of this process's range, by place
+	backed []bool   // pages of the range that are usable
 	start  int      // of the range
-	next   int      // the block at which the next look for free ones begins
+	next   int      // the block at which the next search for free ones begins
 }
 
-// block is memory for one board.
+// block is memory for one area.
 type block struct {
 	at, bytes int
-	members   wire.Members // who have their board there; nobody: this process has not been told
+	members   wire.Members // the ranks with an area there; empty: this process does not know them yet
 }
 
-// reapedPerClaim is how many blocks are looked at for each that is given out.
+// reapedPerClaim is how many blocks each allocation checks for reuse.
 const reapedPerClaim = 4
 
-// NewHeap is a member's view of that memory.
+// NewHeap returns a member's view of the memory.
 func NewHeap(mem []byte, members wire.Members, rank int, sparse bool) *Heap {
 	h := &Heap{mem: mem, members: members, ranks: members.Len(), sparse: sparse}
 	h.most = collmem.MostBlockBytes(h.ranks, sparse)
@@ -54,20 +54,21 @@ func NewHeap(mem []byte, members wire.Members, rank int, sparse bool) *Heap {
 	return h
 }
 
-// Memory is all of it.
+// Memory returns all of it.
 func (h *Heap) Memory() []byte { return h.mem }
 
 // Use begins a use of the heap by this process.
 func (h *Heap) Use() { h.users++ }
 
-// Leave ends a use, and reports whether it was the last: the memory may go then.
+// Leave ends a use, and reports whether it was the last. The caller may unmap the memory
+// then.
 func (h *Heap) Leave() (last bool) {
 	h.users--
 	return h.users == 0
 }
 
-// Offer gives out a block: its place, or 0 if there is no room. Those who are told
-// of it may use its head and the lines of ranks at once.
+// Offer allocates a block and returns its place, or 0 if there is no room. The ranks that
+// are told of it may use its head and rank lines at once.
 func (h *Heap) Offer(populate func(part []byte) error) (place uint32) {
 	b := h.claim(h.most)
 	if b == nil {
@@ -92,15 +93,15 @@ func (h *Heap) HalfFree() bool {
 	return free >= (h.end-h.start)/2
 }
 
-// TakeBack takes back a block that nobody was told of who would use it.
-func (h *Heap) TakeBack(place uint32) {
+// Return frees a block whose offer never reached a rank that could use it.
+func (h *Heap) Return(place uint32) {
 	if b := h.given(place); b != nil {
 		h.release(b)
 	}
 }
 
-// Keep makes a block fit for the board of its members, if this process has given it
-// out; dead have ended.
+// Keep prepares a block for the area of its members, if this process has allocated it. dead
+// have ended.
 func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcID], oversubscribed bool, populate func(part []byte) error) {
 	b := h.given(place)
 	if b == nil {
@@ -126,8 +127,8 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 	head.ranks.Store(uint32(n))
 }
 
-// Place is where a board of so many ranks begins that is to lie in a block; the
-// place came from another process.
+// Place returns where the area of so many ranks begins in a block. place came from another
+// process and is checked.
 func (h *Heap) Place(place uint32, ranks int) (at int, err error) {
 	begin := int64(place) * collmem.BlockAlign
 	if begin < int64(collmem.BlockBytes(h.ranks, h.ranks, h.sparse)) || ranks > h.ranks || begin+int64(collmem.BlockBytes(ranks, h.ranks, h.sparse)) > int64(len(h.mem)) {
@@ -136,8 +137,8 @@ func (h *Heap) Place(place uint32, ranks int) (at int, err error) {
 	return int(begin), nil
 }
 
-// Relays is the memory for pieces of large reductions behind a board that begins there, nil:
-// it has none.
+// Relays returns the memory for pieces of large reductions after the area at a place, or
+// nil if there is none.
 func (h *Heap) Relays(at, ranks int) []byte {
 	if ranks != 2 || collmem.RelaysAt(h.ranks, h.sparse) == 0 {
 		return nil
@@ -150,21 +151,20 @@ func (h *Heap) LeaveBlock(at, rank int) {
 	countOut(viewHead(h.mem[at:]), viewRank(h.mem[at+linePair*(1+rank):]))
 }
 
-// Blocks is how many blocks this process has given out that somebody uses.
+// Blocks returns the number of blocks of this process that are in use.
 func (h *Heap) Blocks() int {
 	h.reap(len(h.blocks))
 	return len(h.blocks)
 }
 
-// Lost counts a process that has died out of all blocks that this one has given
-// out.
+// Lost counts a process that has died out of all blocks that this process has allocated.
 func (h *Heap) Lost(p wire.ProcID) {
 	for _, b := range h.blocks {
 		h.lost(b, p)
 	}
 }
 
-// claim finds room for a block.
+// claim allocates a block.
 func (h *Heap) claim(size int) *block {
 	h.reap(reapedPerClaim)
 	b := h.fit(size)
@@ -197,7 +197,7 @@ func (h *Heap) release(b *block) {
 	h.blocks = slices.DeleteFunc(h.blocks, func(x *block) bool { return x == b })
 }
 
-// given is the block at a place, if this process has given it out.
+// given returns the block at a place, if this process has allocated it.
 func (h *Heap) given(place uint32) *block {
 	for _, b := range h.blocks {
 		if b.at == int(place)*collmem.BlockAlign {
@@ -207,7 +207,7 @@ func (h *Heap) given(place uint32) *block {
 	return nil
 }
 
-// reap looks at some of the blocks, and takes back those that all have left.
+// reap checks some of the blocks, and frees those that all ranks have left.
 func (h *Heap) reap(most int) (some bool) {
 	for range min(most, len(h.blocks)) {
 		if h.next >= len(h.blocks) {
@@ -223,8 +223,8 @@ func (h *Heap) reap(most int) (some bool) {
 	return some
 }
 
-// wasLeft reports whether nobody uses a block any more: the count says when to
-// look, the ranks themselves whether it is true.
+// wasLeft reports whether no rank uses a block any more. The count says when to look; only
+// the words of the ranks are believed.
 func (h *Heap) wasLeft(b *block) bool {
 	n := b.members.Len()
 	if n == 0 || int64(viewHead(h.mem[b.at:]).left.Load()) < int64(n) {
@@ -242,14 +242,14 @@ func (h *Heap) rank(b *block, r int) *rankLines {
 	return viewRank(h.mem[b.at+linePair*(1+r):])
 }
 
-// countOut says that a rank uses a block no more.
+// countOut records that a rank does not use a block any more.
 func countOut(head *headLines, r *rankLines) {
 	if r.left.Swap(1) == 0 {
 		head.left.Add(1)
 	}
 }
 
-// back makes sure that part of this process's range can be used.
+// back makes part of this process's range usable.
 func (h *Heap) back(at, n int, populate func(part []byte) error) bool {
 	first, last := (at-h.start)/collmem.BlockAlign, (at+n-h.start-1)/collmem.BlockAlign
 	for first <= last && h.backed[first] {
@@ -267,11 +267,11 @@ func (h *Heap) back(at, n int, populate func(part []byte) error) bool {
 	return true
 }
 
-// noBlock says that a block is of no use.
+// noBlock marks a block that cannot be used.
 const noBlock = ^uint32(0)
 
-// Giver is in whose range a place lies.
-func (h *Heap) Giver(at int) wire.ProcID {
+// Provider returns the member that allocates in the range of a place.
+func (h *Heap) Provider(at int) wire.ProcID {
 	start, end := collmem.HeapRange(1, h.ranks, h.sparse)
 	if at < start {
 		return h.members.At(0)
@@ -279,7 +279,7 @@ func (h *Heap) Giver(at int) wire.ProcID {
 	return h.members.At(min(1+(at-start)/max(end-start, 1), h.ranks-1))
 }
 
-// clearCells clears what stands in the lines of words.
+// clearCells clears the lines of words.
 func clearCells(mem []byte, ranks int) {
 	at, stride := linePair*(1+ranks), collmem.FlagStride(ranks)
 	for range collmem.FlagOwners(ranks) {
@@ -297,7 +297,7 @@ func clearCells(mem []byte, ranks int) {
 	}
 }
 
-// lost counts out a process that has died.
+// lost counts a process that has died out of a block.
 func (h *Heap) lost(b *block, p wire.ProcID) {
 	if r := b.members.Index(p); r >= 0 {
 		countOut(viewHead(h.mem[b.at:]), h.rank(b, r))

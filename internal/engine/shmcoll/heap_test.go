@@ -6,7 +6,7 @@ import "gompi/internal/control/collmem"
 
 import "testing"
 
-// Blocks of one rank do not lie in those of another, nor in the board.
+// Blocks of one rank do not lie in those of another, nor in the area.
 func TestHeapRanges(t *testing.T) {
 	for _, ranks := range []int{2, 3, 8, 9, 65, 256, 257} {
 		for _, sparse := range []bool{false, true} {

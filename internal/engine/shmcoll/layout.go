@@ -4,38 +4,40 @@ package shmcoll
 
 import "gompi/internal/control/collmem"
 
-// A board is memory that some ranks of one host share: package layout has a drawing.
+// An area is memory that ranks of one host share. Package collmem has the drawing.
 const (
 	linePair    = collmem.LinePair
 	lineBytes   = collmem.LineBytes
 	inlineBytes = lineBytes - 8
 
-	// Cells is how many cells of a rank may be unread, resultCells how many of those
-	// that only say where the result of a reduction lies.
-	Cells       = collmem.FlagSlots
-	resultCells = collmem.ResultSlots
-	rankCells   = Cells + resultCells
-	places      = rankCells + duplexSlots // where a rank publishes
-	// MaxRanks: beyond, each rank's view of all cells is too much.
+	// Cells is how many cells of a rank may be unread. resultCells is how many of its cells
+	// that only name the place of a reduction's result may be unread.
+	Cells        = collmem.FlagSlots
+	resultCells  = collmem.ResultSlots
+	rankCells    = Cells + resultCells
+	publishSlots = rankCells + duplexSlots // places where a rank publishes
+	// MaxRanks bounds the ranks of an area: with more, a rank's view of all cells would be
+	// too large.
 	MaxRanks = collmem.MaxRanks
-	// TreeRanks: beyond, operations in which all have to do with all go along the
-	// tree.
+	// TreeRanks is the number of ranks above which operations of all with all use the tree.
 	TreeRanks = collmem.TreeRanks
-	// MaxReadRanks: beyond, only what stands on the board is read.
+	// MaxReadRanks is the number of ranks above which ranks read only the area, not each
+	// other's memory.
 	MaxReadRanks = 64
-	// maxUntold is how many numbers may pass before a rank tells what it is done
-	// with: a cell is used again Cells numbers later.
+	// maxUntold is how many numbers may pass before a rank publishes what it is done with.
+	// A cell is reused Cells numbers later.
 	maxUntold = Cells - 1
-	// Operations whose lengths all ranks know use no more than sharedRoom of a cell.
+	// Operations whose lengths all ranks know use at most sharedRoom of a cell.
 	sharedRoom = 8 << 10
-	// carriedBytes is the longest payload of blocks that could be read where
-	// they lie, if each rank has a processor: waiting for each other costs
-	// little then.
+	// carriedBytes is the longest payload of blocks that is copied through a cell although
+	// it could be read in place. With a processor for each rank, waiting for each other
+	// costs little.
 	carriedBytes = 4 << 10
-	// A processor asks for about askedBytes of lines at a time, and keeps about
-	// storedBytes of stores until theirs have come.
+	// A processor prefetches about askedBytes of lines at a time, and its store buffer
+	// holds about storedBytes until their lines have arrived.
 	askedBytes  = 1 << 10
 	storedBytes = 4 << 10
-	// pastLeast is from where on a payload for a far rank is written past the cache.
+	// pastLeast is the shortest payload for a far rank that is written with non-temporal
+	// stores.
 	pastLeast = 512
 )

@@ -10,30 +10,30 @@ import (
 	"gompi/internal/base/fault"
 )
 
-// Ranks whose calls of one number do not go together find out where that costs
-// nothing: in what they have published, and, when they are about to sleep, that
-// one of them is on the board and another sends messages.
+// Calls of one number that do not match are detected where that costs nothing: in published
+// words, and before a rank sleeps. A rank about to sleep checks whether one rank uses the
+// area while another sends messages.
 
-// lengthAt is where in the line of a cell's word stands how much can be read
-// elsewhere, of which the word tells the low bits only.
+// lengthAt is where the line of a cell's word has the full length of data that are read
+// elsewhere. The word has only the low bits.
 const lengthAt = 8
 
-// tellLength writes that.
-func (b *Board) tellLength(o *operation, i place) {
+// tellLength writes that length.
+func (b *Area) tellLength(o *operation, i cellRef) {
 	binary.NativeEndian.PutUint64(b.view(i).inline[lengthAt:], uint64(o.bytes))
 }
 
-// mismatch is the fault of a cell that does not say what is expected.
-func (b *Board) mismatch(o *operation, rank int, w uint64) {
+// mismatch returns the fault of a cell that does not hold what is expected.
+func (b *Area) mismatch(o *operation, rank int, w uint64) {
 	if w&kindGone == kindGone {
-		return // why, it or the control plane tells
+		return // that rank, or the control plane, says why
 	}
-	op, root := opOf(w), int(w>>aboveKind%toldRoots)
+	op, root := opOf(w), int(w>>rootShift%rootsInWord)
 	f := &fault.Fault{Class: fault.Mismatch, Peer: int32(rank), Got: -1, Want: -1}
-	switch mine := int(o.word >> aboveKind % toldRoots); {
+	switch mine := int(o.word >> rootShift % rootsInWord); {
 	case op != o.op:
 		f.Err = fmt.Errorf("collective call %d is %v here and %v there", o.seq, o.op, op)
-	case root != mine && b.size > toldRoots:
+	case root != mine && b.size > rootsInWord:
 		f.Err = fmt.Errorf("collective call %d has one root here and another there", o.seq)
 	case root != mine:
 		f.Err = fmt.Errorf("collective call %d has root %d here and root %d there", o.seq, mine, root)
@@ -50,9 +50,9 @@ func (b *Board) mismatch(o *operation, rank int, w uint64) {
 	o.fault = f
 }
 
-// Stray is the fault of this operation if a rank makes its call by messages, of
-// which came is one, -1: none has come. parts: a call has two numbers.
-func (b *Board) Stray(came int, parts bool) *fault.Fault {
+// Stray returns the fault of this operation if a rank makes its call by messages. came is a
+// rank whose message has come, or -1. parts says that a call has two numbers.
+func (b *Area) Stray(came int, parts bool) *fault.Fault {
 	o := &b.op
 	if o.op == collectives.OpGatherv {
 		return nil // a message may follow
@@ -71,14 +71,14 @@ func (b *Board) Stray(came int, parts bool) *fault.Fault {
 		Err: fmt.Errorf("collective call %d is %v through shared memory here, and goes by messages there", o.seq, o.op)}
 }
 
-// TellElsewhere says that this rank waits for messages in a call. It wakes nobody.
-func (b *Board) TellElsewhere(seq uint32) { b.ranks[b.rank].elsewhere.Store(seq) }
+// TellElsewhere publishes that this rank waits for messages in a call. It wakes no rank.
+func (b *Area) TellElsewhere(seq uint32) { b.ranks[b.rank].elsewhere.Store(seq) }
 
-// Strayed is the fault of a call by messages that another rank makes here.
-func (b *Board) Strayed(seq uint32) *fault.Fault {
+// Strayed returns the fault of a call by messages that another rank makes in the area.
+func (b *Area) Strayed(seq uint32) *fault.Fault {
 	for i := range b.ranks {
 		w := b.view(b.cell(i, seq)).word.Load()
-		if i == b.rank || uint32(w>>32) != seq {
+		if i == b.rank || uint32(w>>seqShift) != seq {
 			continue
 		}
 		return &fault.Fault{Class: fault.Mismatch, Peer: int32(i), Got: -1, Want: -1,

@@ -4,37 +4,37 @@ package shmcoll
 
 import "gompi/internal/data/buffer"
 
-// packPiece is how much a step packs: the caller holds its lock.
+// packPiece is how much one step packs: the caller holds its lock.
 const packPiece = 64 << 10
 
-// packing copies packed bytes of a buffer to memory that other processes can read,
-// a piece in each step.
+// packing copies the bytes of a strided buffer to memory that other processes can read, a
+// piece in each step.
 type packing struct {
 	from buffer.Buf
 	to   []byte
-	at   int64 // so many bytes of to are there
-	edge int   // of blocks: the next one, and how much of it is there
+	at   int64 // bytes of to that are complete
+	edge int   // of blocks: the next one, and how much of it is complete
 	some int64
 }
 
-// readable is a buffer as memory that other processes can read: the buffer's own, or
-// memory that pack fills. kept: results are going to be written where the buffer is.
-func (b *Board) readable(buf buffer.Buf, kept bool) []byte {
+// readable returns a buffer as memory that other processes can read: its own, or memory
+// that pack fills. kept says that results will be written where the buffer is.
+func (b *Area) readable(buf buffer.Buf, kept bool) []byte {
 	if m, ok := buf.Memory(); ok && !kept {
 		return m
 	}
 	return b.packs(buf, buf.Bytes())
 }
 
-// packs is memory for n packed bytes of a buffer.
-func (b *Board) packs(buf buffer.Buf, n int64) []byte {
+// packs returns memory for n packed bytes of a buffer.
+func (b *Area) packs(buf buffer.Buf, n int64) []byte {
 	m := b.scratch(&b.packedIn, n)
 	b.packing = packing{from: buf, to: m}
 	return m
 }
 
-// pack packs the next piece of a whole buffer. false: there is more.
-func (b *Board) pack(o *operation) bool {
+// pack packs the next piece of a whole buffer. False means that there is more.
+func (b *Area) pack(o *operation) bool {
 	p := &b.packing
 	if n := int64(len(p.to)); p.at < n {
 		m := min(n-p.at, packPiece)
@@ -48,10 +48,10 @@ func (b *Board) pack(o *operation) bool {
 	return true
 }
 
-// packBlocks packs the next piece of the blocks that others take from this rank, one
-// block after the other: of a buffer whose elements overlap they are a small part. false:
-// there is more.
-func (b *Board) packBlocks(o *operation) bool {
+// packBlocks packs the next piece of the blocks that others take from this rank, one block
+// after the other. They may be a small part of a buffer whose elements overlap. False means
+// that there is more.
+func (b *Area) packBlocks(o *operation) bool {
 	p := &b.packing
 	for room := int64(packPiece); p.at < int64(len(p.to)); p.edge, p.some = p.edge+1, 0 {
 		_, off, n := b.block(o, p.edge)

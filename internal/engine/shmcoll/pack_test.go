@@ -40,7 +40,7 @@ func TestPacksInPieces(t *testing.T) {
 		{collectives.OpNeighborAlltoallv, false, 10, 2 * 8 * words},
 	}
 	for _, x := range calls {
-		b := new(Board)
+		b := new(Area)
 		b.Open(make([]byte, collmem.Size(size)), 0, size, nil)
 		b.regions = unread{}
 		blocks := 1

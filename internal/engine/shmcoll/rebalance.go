@@ -8,45 +8,45 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// Where ranks share processors and yield to each other, none of these is ever
-// idle, and the kernel leaves five ranks on one of two for a long time; all wait
-// for the five. So each rank looks now and then where all run, and one of a
-// processor that has too many goes where there are fewest. It stays free to be
-// moved again.
+// Ranks that share processors and yield to each other are never idle. So the kernel may
+// leave five ranks on one processor and one on another for a long time, and all wait for
+// the five. Therefore each rank checks now and then where all run. One rank of a crowded
+// processor moves to the one with fewest. The kernel may move it again.
 
 const (
-	// balancePause is the least time between two looks of a rank, balanceCalls the
-	// number of operations after which it asks for the time.
+	// balancePause is the least time between two checks of a rank. balanceCalls is the
+	// number of operations after which it reads the clock.
 	balancePause = 5 * time.Millisecond
 	balanceCalls = 64
-	// slowCall: short operations that take this long on average wait for those who
-	// compute. If these are others, on a processor of theirs no rank should be, and
-	// only the kernel knows. So after slowLooks in a row, as one pause of a program
-	// is no sign of others, ranks stay where they are for leastRest, the next time
-	// for twice as long, up to mostRest.
+	// slowCall: if short operations take this long on average, they wait for processes that
+	// compute. Those may be other programs, with a processor of their own where no rank
+	// should be; only the kernel knows. So after slowLooks slow checks in a row the ranks
+	// stay where they are for leastRest, the next time for twice as long, up to mostRest. A
+	// single pause of a program is no sign of other programs.
 	slowCall  = 200 * time.Microsecond
 	slowLooks = 3
 	leastRest = time.Second
 	mostRest  = 16 * time.Second
-	// maxProcessors is what the kernel's sets in wait.Mover hold.
+	// maxProcessors is how many processors the sets of wait.Mover hold.
 	maxProcessors = 1024
 )
 
-// balance is what a rank keeps for that.
+// balance is the state of these checks.
 type balance struct {
-	calls int       // since asked
-	asked time.Time // the time
-	last  time.Time // that it looked
-	slow  int       // times in a row that operations took long
-	until time.Time // of a rest
+	calls int       // since the clock was read
+	asked time.Time // the time that was read then
+	last  time.Time // the time of the last check
+	slow  int       // slow checks in a row
+	until time.Time // the end of a rest
 	rest  time.Duration
 	mover wait.Mover
-	ranks []uint16 // on each processor; made when they are first counted
+	ranks []uint16 // number of ranks on each processor; made when they are first counted
 }
 
-// Rebalance looks whether this rank should go elsewhere, after it has begun an
-// operation. Only a board of all ranks that share the processors knows enough.
-func (b *Board) Rebalance() {
+// Rebalance checks whether this rank should move to another processor. It must be called
+// after an operation has begun. Only an area of all ranks that share the processors knows
+// enough.
+func (b *Area) Rebalance() {
 	s, long := &b.balance, b.op.reads
 	if s.calls++; !long && s.calls < balanceCalls || !s.due(time.Now(), long) {
 		return
@@ -57,7 +57,7 @@ func (b *Board) Rebalance() {
 	}
 }
 
-// due reports whether it is time to look.
+// due reports whether a check is due.
 func (s *balance) due(now time.Time, long bool) bool {
 	if !long && !s.asked.IsZero() && now.Sub(s.asked) > time.Duration(s.calls)*slowCall {
 		s.slow++
@@ -80,9 +80,9 @@ func (s *balance) due(now time.Time, long bool) bool {
 	return true
 }
 
-// toLeave counts the ranks on each processor, and reports whether this is the one
-// of its processor to leave it, if somebody should.
-func (b *Board) toLeave(here int) bool {
+// toLeave counts the ranks on each processor. It reports whether this rank is the one that
+// should leave its processor.
+func (b *Area) toLeave(here int) bool {
 	n := b.balance.ranks
 	if n == nil {
 		n = make([]uint16, maxProcessors)

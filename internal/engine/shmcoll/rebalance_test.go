@@ -17,7 +17,7 @@ func TestRebalanceLeaver(t *testing.T) {
 	leaves := [size]bool{3: true, 5: true}
 	mem := make([]byte, collmem.Size(size))
 	for rank := range size {
-		b := new(Board)
+		b := new(Area)
 		b.Open(mem, rank, size, nil)
 		for r, cpu := range on {
 			b.ranks[r].cpu.Store(uint32(cpu + 1))
@@ -31,10 +31,10 @@ func TestRebalanceLeaver(t *testing.T) {
 	}
 }
 
-// All ranks of a board may be on one processor.
+// All ranks of an area may be on one processor.
 func TestRebalanceCountsAll(t *testing.T) {
 	const size = MaxRanks
-	b := new(Board)
+	b := new(Area)
 	b.Open(make([]byte, collmem.Size(size)), size-1, size, nil)
 	for r := range b.ranks {
 		b.ranks[r].cpu.Store(2)
@@ -49,7 +49,7 @@ func TestRebalanceCountsAll(t *testing.T) {
 // What other processes tell is believed only where it is a processor.
 func TestRebalanceHostile(t *testing.T) {
 	const size = 6
-	b := new(Board)
+	b := new(Area)
 	b.Open(make([]byte, collmem.Size(size)), 0, size, nil)
 	for r, told := range [size]uint32{2, 0, math.MaxUint32, maxProcessors + 1, 1 << 31, 7} {
 		b.ranks[r].cpu.Store(told)

@@ -8,23 +8,22 @@ import (
 	"gompi/collectives"
 )
 
-// pieceBytes is how much of a segment is reduced at once: it stays in a
-// processor's own cache.
+// pieceBytes is how much of a segment is reduced at once: it fits a processor's own cache.
 const pieceBytes = 128 << 10
 
-// aloneBytes is how long the vectors of all ranks together may be for the root
-// of a Reduce to reduce them alone: for less the segments of the others are not
-// worth a second round.
+// aloneBytes is the length of all ranks' vectors together up to which the root of a Reduce
+// reduces them alone. Below it, segments reduced by the others are not worth a second
+// round.
 const aloneBytes = 1 << 20
 
 // reduceSegment reduces this rank's part of the vector, piece by piece, from
 // the highest rank down.
-func (b *Board) reduceSegment(o *operation) bool {
+func (b *Area) reduceSegment(o *operation) bool {
 	r := &b.single
 	if r.n == 0 {
 		return true
 	}
-	for q := range b.size { // nothing is known to stay in place before all are here
+	for q := range b.size { // before all ranks are here, nothing is known to stay in place
 		if q != b.rank && !b.published(o, q, o.word) {
 			return false
 		}
@@ -52,10 +51,10 @@ func (b *Board) reduceSegment(o *operation) bool {
 	return true
 }
 
-// reducesInPlace reports whether this rank's segment can go into its result at
-// once. In place, others read what they need of the vector from there, but
-// nobody else this segment; the blocks of a reduce_scatter lie elsewhere.
-func (b *Board) reducesInPlace(o *operation) bool {
+// reducesInPlace reports whether this rank's segment can be written into its result at
+// once. In place, others read their parts of the vector from there, but not this segment.
+// The blocks of a reduce_scatter lie elsewhere.
+func (b *Area) reducesInPlace(o *operation) bool {
 	switch o.op {
 	case collectives.OpReduce:
 		return b.rank == b.single.root && o.to.Bytes() == 0
@@ -65,7 +64,7 @@ func (b *Board) reducesInPlace(o *operation) bool {
 	return !b.single.inPlace && o.to.Bytes() == 0
 }
 
-// place is where this rank's segment goes in its result.
+// place returns where this rank's segment begins in its result.
 func (r *singleCopy) place(o *operation) int64 {
 	if o.op == collectives.OpAllreduce || o.op == collectives.OpReduce {
 		return r.from
@@ -73,9 +72,9 @@ func (r *singleCopy) place(o *operation) int64 {
 	return 0
 }
 
-// reducePiece combines bytes [off, off+len(dst)) of all ranks. It writes dst at
-// the end only: in place, this rank's operand stands there.
-func (b *Board) reducePiece(o *operation, dst []byte, off int64) bool {
+// reducePiece combines bytes [off, off+len(dst)) of all ranks. It writes dst at the end: in
+// place, dst holds this rank's operand.
+func (b *Area) reducePiece(o *operation, dst []byte, off int64) bool {
 	r := &b.single
 	n := int64(len(dst))
 	acc, next := b.scratch(&r.acc[0], n), b.scratch(&r.acc[1], n)
@@ -108,7 +107,7 @@ func (b *Board) reducePiece(o *operation, dst []byte, off int64) bool {
 }
 
 // offerResult publishes where this rank's segment of the result lies.
-func (b *Board) offerResult(o *operation) {
+func (b *Area) offerResult(o *operation) {
 	r := &b.single
 	seg := r.hold
 	if o.op == collectives.OpAllreduce {
@@ -123,12 +122,12 @@ func (b *Board) offerResult(o *operation) {
 	b.publish(i, b.resultWord(o))
 }
 
-func (b *Board) resultWord(o *operation) uint64 {
+func (b *Area) resultWord(o *operation) uint64 {
 	return cellWord(o.seq, o.op, 0, kindResult, o.bytes)
 }
 
 // collect reads the segments of the others.
-func (b *Board) collect(o *operation) bool {
+func (b *Area) collect(o *operation) bool {
 	r := &b.single
 	if o.n == 0 { // not the root
 		return true

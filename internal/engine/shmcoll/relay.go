@@ -13,21 +13,21 @@ import (
 	"gompi/transport"
 )
 
-// relay is a Reduce or Allreduce of two ranks whose data go through memory of the board,
-// piece by piece: each hands the other what that needs to reduce its half of the vector,
-// reduces its own half where the operand stands, and hands over the result where it is
-// wanted. Nothing is looked up in the other's memory, and who is far from the other writes
-// past the cache. docs/design/038-shm-collective-policies.md.
+// relay is a Reduce or Allreduce of two ranks whose data go through memory of the area,
+// piece by piece. Each rank hands the other the operand for the other's half of the vector,
+// reduces its own half in place of the operand, and hands over the result where it is
+// wanted. No rank reads the other's memory, and a far rank writes with non-temporal stores.
+// docs/design/038-shm-collective-policies.md.
 //
-// What a rank writes has positions, which both compute: lead operands, then results and
+// Both ranks compute the positions of what a rank writes: lead operands, then results and
 // operands in turn.
 type relay struct {
-	// Lines that this rank has written, and taken of what the other one has, since the
-	// board was made.
+	// Lines that this rank has written, and lines of the other rank that it has taken,
+	// since the area was made.
 	wrote, took uint32
 	known       bool  // the other rank has memory for its pieces
 	asked       bool  // this rank has asked for it
-	bytes       int64 // of large reductions before
+	bytes       int64 // of earlier large reductions
 
 	pieces  int // of a half
 	lead    int // operands before the first result
@@ -43,21 +43,21 @@ const (
 	relayLines = collmem.RelayRoom / lineBytes
 	relayPiece = 64 << 10
 	relayLead  = 2
-	// A half is cut in two at least if each is relayLeast.
+	// A half is cut in two at least if each part has relayLeast bytes.
 	relayLeast = 4 << 10
-	// baseAt is where in the line of a cell's word stands from which position on its rank
-	// writes, with mayRelay; 0: it cannot.
+	// baseAt is where the line of a cell's word has the position from which its rank
+	// writes, with mayRelay; 0 means that the rank cannot relay.
 	baseAt   = 16
 	mayRelay = 1 << 32
 )
 
-// relayAfter is after how many bytes of large reductions a board is given memory for their
-// pieces: that costs as much as these save.
+// relayAfter is how many bytes of large reductions an area sees before it gets memory for
+// their pieces. That memory costs as much as these bytes save.
 const relayAfter = 4 << 20
 
-// WantsRelays reports whether a call, which reads, would be faster with memory for pieces,
-// and it is time to ask for it. It is, once.
-func (b *Board) WantsRelays(a *Call) bool {
+// WantsRelays reports, once, that it is time to ask for memory for pieces, and that this
+// call would be faster with it.
+func (b *Area) WantsRelays(a *Call) bool {
 	if op := a.Args.Op; b.size != 2 || b.relay.asked || op != collectives.OpReduce && op != collectives.OpAllreduce {
 		return false
 	}
@@ -66,17 +66,17 @@ func (b *Board) WantsRelays(a *Call) bool {
 	return b.relay.asked
 }
 
-// SetRelays gives a board of two ranks the memory for pieces of both, of which this rank
-// can use its own.
-func (b *Board) SetRelays(mem []byte) {
+// SetRelays gives an area of two ranks the memory for both ranks' pieces. This rank can use
+// its own part.
+func (b *Area) SetRelays(mem []byte) {
 	for r := range b.relays {
 		b.relays[r] = mem[r*collmem.RelayBytes:][:collmem.RelayBytes]
 	}
 	viewWord(b.relays[b.rank]).Store(0)
 }
 
-// offerRelay tells whether this rank can relay the operation.
-func (b *Board) offerRelay(o *operation, i place) {
+// offerRelay publishes whether this rank can relay the operation.
+func (b *Area) offerRelay(o *operation, i cellRef) {
 	base := uint64(0)
 	if b.single.relays {
 		base = mayRelay | uint64(b.relay.wrote)
@@ -84,9 +84,9 @@ func (b *Board) offerRelay(o *operation, i place) {
 	binary.NativeEndian.PutUint64(b.view(i).inline[baseAt:], base)
 }
 
-// relayed reports whether both ranks can, of which the other has published. Then that is how
-// the operation goes on.
-func (b *Board) relayed(o *operation) bool {
+// relayed reports whether both ranks can relay; the other one has published. If so the
+// operation continues as a relay.
+func (b *Area) relayed(o *operation) bool {
 	cell := b.view(b.cell(1-b.rank, o.seq))
 	base := binary.NativeEndian.Uint64(cell.inline[baseAt:])
 	b.relay.known = base != 0
@@ -98,7 +98,7 @@ func (b *Board) relayed(o *operation) bool {
 		return true
 	}
 	x := &b.relay
-	o.family = x
+	o.protocol = x
 	x.took = uint32(base)
 	x.written, x.taken, x.reduced = 0, 0, 0
 	x.in, x.elems = b.single.in, int64(len(b.single.in))/o.unit
@@ -112,20 +112,21 @@ func (b *Board) relayed(o *operation) bool {
 	return true
 }
 
-// tell tells the other rank how far this one is.
-func (x *relay) tell(b *Board) {
+// tell publishes how far this rank is.
+func (x *relay) tell(b *Area) {
 	viewWord(b.relays[b.rank]).Store(uint64(x.wrote)<<32 | uint64(x.took))
 }
 
-// other is how many lines the other rank has written, and taken of this one's.
-func (x *relay) other(b *Board) (wrote, took uint32) {
+// other returns how many lines the other rank has written, and how many of this rank's
+// lines it has taken.
+func (x *relay) other(b *Area) (wrote, took uint32) {
 	w := viewWord(b.relays[1-b.rank]).Load()
 	return uint32(w >> 32), uint32(w)
 }
 
-// place is where the n bytes of a piece stand that begins at a line or later, and which line
-// follows them.
-func (x *relay) place(b *Board, rank int, line uint32, n int64) (p []byte, next uint32) {
+// place returns the n bytes of a piece that begins at a line or later, and the line after
+// them.
+func (x *relay) place(b *Area, rank int, line uint32, n int64) (p []byte, next uint32) {
 	lines := uint32((n + lineBytes - 1) / lineBytes)
 	if line%relayLines+lines > relayLines {
 		line += relayLines - line%relayLines
@@ -133,26 +134,26 @@ func (x *relay) place(b *Board, rank int, line uint32, n int64) (p []byte, next 
 	return b.relays[rank][collmem.BlockAlign+int64(line%relayLines)*lineBytes:][:n:n], line + lines
 }
 
-// keeps reports whether a rank wants results: of both halves.
-func (x *relay) keeps(b *Board, o *operation, rank int) bool {
+// keeps reports whether a rank wants the results of both halves.
+func (x *relay) keeps(b *Area, o *operation, rank int) bool {
 	return o.op == collectives.OpAllreduce || rank == b.single.root
 }
 
-// direct reports whether results of this rank's half go where it wants them at once.
-func (x *relay) direct(b *Board, o *operation) bool {
+// direct reports whether results of this rank's half go to their final place at once.
+func (x *relay) direct(b *Area, o *operation) bool {
 	return x.keeps(b, o, b.rank) && o.to.Bytes() == 0
 }
 
-// count is how many pieces a rank writes.
-func (x *relay) count(b *Board, o *operation, rank int) int {
+// count returns how many pieces a rank writes.
+func (x *relay) count(b *Area, o *operation, rank int) int {
 	if x.keeps(b, o, 1-rank) {
 		return 2 * x.pieces
 	}
 	return x.pieces
 }
 
-// at is what a rank of so many pieces writes as the k-th: an operand for the other or a
-// result, and which.
+// at returns what a rank with count pieces writes as the k-th: its index, and whether it is
+// a result or an operand.
 func (x *relay) at(count, k int) (i int, result bool) {
 	if k -= x.lead; count == x.pieces || k < 0 {
 		return k + x.lead, false
@@ -166,14 +167,14 @@ func (x *relay) at(count, k int) (i int, result bool) {
 	return x.lead + k/2, false
 }
 
-// part is where piece i of the half of a rank lies in the vector, in bytes.
+// part returns where piece i of a rank's half lies in the vector, in bytes.
 func (x *relay) part(o *operation, rank, i int) (at, n int64) {
 	lo, hi := x.elems*int64(rank)/2, x.elems*int64(rank+1)/2
 	from, to := lo+(hi-lo)*int64(i)/int64(x.pieces), lo+(hi-lo)*int64(i+1)/int64(x.pieces)
 	return from * o.unit, (to - from) * o.unit
 }
 
-func (x *relay) step(b *Board, o *operation) (done bool) {
+func (x *relay) step(b *Area, o *operation) (done bool) {
 	o.moved = false
 	mine, its := x.count(b, o, b.rank), x.count(b, o, 1-b.rank)
 	for copied := int64(0); copied < transport.MaxRead; {
@@ -199,8 +200,8 @@ func (x *relay) step(b *Board, o *operation) (done bool) {
 	return false
 }
 
-// write writes this rank's next piece, if it is there and there is room for it.
-func (x *relay) write(b *Board, o *operation, mine int) (n int64, some bool) {
+// write writes this rank's next piece, if it is ready and there is room.
+func (x *relay) write(b *Area, o *operation, mine int) (n int64, some bool) {
 	if x.written == mine {
 		return 0, false
 	}
@@ -217,7 +218,7 @@ func (x *relay) write(b *Board, o *operation, mine int) (n int64, some bool) {
 	switch {
 	case !result:
 		p = x.in[at:][:n]
-	case x.direct(b, o): // else it stands there
+	case x.direct(b, o): // else it is there already
 		p = o.out[at:][:n]
 	}
 	to, next, room := x.room(b, n)
@@ -234,17 +235,17 @@ func (x *relay) write(b *Board, o *operation, mine int) (n int64, some bool) {
 	return n, true
 }
 
-// room is where this rank's next piece goes, and which line follows it, if the other one has
-// taken what stood there.
-func (x *relay) room(b *Board, n int64) (to []byte, next uint32, room bool) {
+// room returns the place of this rank's next piece and the line after it, if the other rank
+// has taken what was there.
+func (x *relay) room(b *Area, n int64) (to []byte, next uint32, room bool) {
 	to, next = x.place(b, b.rank, x.wrote, n)
 	_, took := x.other(b)
 	return to, next, next-took <= relayLines
 }
 
 // put writes a piece.
-func (x *relay) put(b *Board, o *operation, to, p []byte) {
-	// The line of this rank's cell: the other one looks there at each piece.
+func (x *relay) put(b *Area, o *operation, to, p []byte) {
+	// This line belongs to the rank's cell: the other rank looks there for each piece.
 	if i := b.cell(b.rank, o.seq); b.far(b.cells[i.at+lineBytes-8:][:8]) {
 		mem.Stream(to, p)
 	} else {
@@ -252,8 +253,8 @@ func (x *relay) put(b *Board, o *operation, to, p []byte) {
 	}
 }
 
-// take takes the other's next piece, if it is there.
-func (x *relay) take(b *Board, o *operation, mine, its int) (n int64, some bool) {
+// take takes the other rank's next piece, if it is there.
+func (x *relay) take(b *Area, o *operation, mine, its int) (n int64, some bool) {
 	if x.taken == its {
 		return 0, false
 	}
@@ -283,9 +284,9 @@ func (x *relay) take(b *Board, o *operation, mine, its int) (n int64, some bool)
 	return n, true
 }
 
-// reduce reduces a piece of this rank's half, of which the other operand is p. false: its
-// result goes where there is no room yet.
-func (x *relay) reduce(b *Board, o *operation, mine int, at int64, p []byte) bool {
+// reduce reduces a piece of this rank's half; p is the other operand. False means that
+// there is no room for its result yet.
+func (x *relay) reduce(b *Area, o *operation, mine int, at int64, p []byte) bool {
 	n := int64(len(p))
 	low, high := x.in[at:][:n], p
 	if b.rank == 1 {
@@ -320,21 +321,21 @@ func (x *relay) reduce(b *Board, o *operation, mine int, at int64, p []byte) boo
 	return true
 }
 
-// there reports whether the other rank still is in the operation: where it has given up,
-// what it writes may be something else.
-func (x *relay) there(b *Board, o *operation) bool {
+// there reports whether the other rank is still in the operation. After it has given up, it
+// may write something else.
+func (x *relay) there(b *Area, o *operation) bool {
 	w := b.view(b.cell(1-b.rank, o.seq)).word.Load()
-	if w != o.word && w != o.word&^kindGone|kindGone { // of one that has given up it or the control plane tells why
+	if w != o.word && w != o.word&^kindGone|kindGone { // a rank that has given up, or the control plane, says why
 		o.fault = &fault.Fault{Class: fault.Unreachable, Peer: int32(1 - b.rank), Err: fmt.Errorf("%w: cell %#x became %#x", transport.ErrProtocol, o.word, w)}
 	}
 	return w == o.word
 }
 
-func (x *relay) awaits(b *Board, o *operation, rank int) bool {
+func (x *relay) awaits(b *Area, o *operation, rank int) bool {
 	return Later(o.seq, b.ranks[rank].done.Load())
 }
 
-func (x *relay) end(b *Board, o *operation, failed bool) {
+func (x *relay) end(b *Area, o *operation, failed bool) {
 	b.endRead(o, failed)
 	x.in = nil
 }

@@ -50,9 +50,9 @@ func relays(t *testing.T) (*crew, *shelf) {
 	c, s := newCrew(2), &shelf{regions: map[uint64][]byte{}}
 	mem := make([]byte, 2*collmem.RelayBytes+linePair)
 	mem = mem[-uintptr(address(mem))%linePair:][:2*collmem.RelayBytes]
-	for r := range c.boards {
-		c.boards[r].Read(s)
-		c.boards[r].SetRelays(mem)
+	for r := range c.areas {
+		c.areas[r].Read(s)
+		c.areas[r].SetRelays(mem)
 	}
 	return c, s
 }
@@ -102,7 +102,7 @@ func beginReduction(c *crew, rnd *rand.Rand, op collectives.Op, words int) *redu
 		}
 		a := Call{Args: collectives.Args{Op: op, Rank: r, Size: 2, Root: x.root, Count: int64(words), InPlace: inPlace && out != nil},
 			In: buffer.Of(x.in[r]), Out: to, Unit: 8, Kernel: add64}
-		c.boards[r].Begin(&a, c.seq, true, false)
+		c.areas[r].Begin(&a, c.seq, true, false)
 	}
 	return x
 }
@@ -115,7 +115,7 @@ func (x *reduction) run(c *crew, rnd *rand.Rand) error {
 			return fmt.Errorf("done %v for ever", done)
 		}
 		r := rnd.IntN(2)
-		if b := &c.boards[r]; !done[r] && b.Step() {
+		if b := &c.areas[r]; !done[r] && b.Step() {
 			if f := b.Fault(); f != nil {
 				return fmt.Errorf("rank %d: %+v", r, f)
 			}
@@ -141,17 +141,17 @@ func TestRelay(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	c, s := relays(t)
 	relayed := 0
-	kept := c.boards[1].relays
-	c.boards[1].relays = [2][]byte{}
+	kept := c.areas[1].relays
+	c.areas[1].relays = [2][]byte{}
 	for k := range 300 {
 		words := 1 + rnd.IntN(1<<rnd.IntN(18))
 		op := []collectives.Op{collectives.OpAllreduce, collectives.OpReduce}[rnd.IntN(2)]
 		reads := s.reads
 		if k == 20 {
-			c.boards[1].relays = kept
+			c.areas[1].relays = kept
 		}
 		if k%7 == 5 { // as after calls that were given up in their midst
-			c.boards[0].relay.wrote += 5000
+			c.areas[0].relay.wrote += 5000
 		}
 		x := beginReduction(c, rnd, op, words)
 		if err := x.run(c, rnd); err != nil {
@@ -167,8 +167,8 @@ func TestRelay(t *testing.T) {
 	if relayed < 200 {
 		t.Errorf("%d of 300 were relayed", relayed)
 	}
-	if c.boards[0].relay.wrote < 4*relayLines {
-		t.Errorf("%d lines of %d: not so many laps as they should be", c.boards[0].relay.wrote, relayLines)
+	if c.areas[0].relay.wrote < 4*relayLines {
+		t.Errorf("%d lines of %d: not so many laps as they should be", c.areas[0].relay.wrote, relayLines)
 	}
 }
 
@@ -180,19 +180,19 @@ func TestRelayGivenUp(t *testing.T) {
 		x := beginReduction(c, rnd, collectives.OpAllreduce, 200_000)
 		quitter, other := k%2, 1-k%2
 		for range 1 + rnd.IntN(4) {
-			c.boards[other].Step()
-			c.boards[quitter].Step()
+			c.areas[other].Step()
+			c.areas[quitter].Step()
 		}
-		c.boards[quitter].End(true)
+		c.areas[quitter].End(true)
 		for range 100 {
-			if c.boards[other].Step() && c.boards[other].Fault() == nil {
+			if c.areas[other].Step() && c.areas[other].Fault() == nil {
 				t.Fatalf("round %d: done without the other", k)
 			}
 		}
-		if f := c.boards[other].Fault(); f != nil {
+		if f := c.areas[other].Fault(); f != nil {
 			t.Fatalf("round %d: %+v", k, f)
 		}
-		c.boards[other].End(true)
+		c.areas[other].End(true)
 		x = beginReduction(c, rnd, collectives.OpAllreduce, 100_000)
 		if err := x.run(c, rnd); err != nil {
 			t.Fatalf("round %d: %v", k, err)
@@ -208,12 +208,12 @@ func TestRelayLengths(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.seq++
-	for r := range c.boards {
+	for r := range c.areas {
 		buf := make([]byte, 1<<19*(r+1))
-		c.boards[r].Begin(&Call{Args: collectives.Args{Op: collectives.OpAllreduce, Rank: r, Size: 2, Count: int64(len(buf) / 8)}, In: buffer.Of(buf), Out: buffer.Of(make([]byte, len(buf))), Unit: 8, Kernel: add64}, c.seq, true, false)
+		c.areas[r].Begin(&Call{Args: collectives.Args{Op: collectives.OpAllreduce, Rank: r, Size: 2, Count: int64(len(buf) / 8)}, In: buffer.Of(buf), Out: buffer.Of(make([]byte, len(buf))), Unit: 8, Kernel: add64}, c.seq, true, false)
 	}
-	c.boards[0].Step()
-	if c.boards[1].Step(); c.boards[1].Fault() == nil || c.boards[1].Fault().Got != 1<<19 || c.boards[1].Fault().Want != 1<<20 {
-		t.Errorf("512 KiB for 1 MiB: %+v", c.boards[1].Fault())
+	c.areas[0].Step()
+	if c.areas[1].Step(); c.areas[1].Fault() == nil || c.areas[1].Fault().Got != 1<<19 || c.areas[1].Fault().Want != 1<<20 {
+		t.Errorf("512 KiB for 1 MiB: %+v", c.areas[1].Fault())
 	}
 }

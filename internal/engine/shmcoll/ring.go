@@ -12,18 +12,17 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// Behind its cells each rank has rings of slots, for operations that are started
-// and end later, of which several may be under way. They have nothing to do with
-// those in cells, nor one ring with another. Operation n of a ring uses slot n
-// modulo its slots: each rank publishes its part there as soon as nobody reads any
-// more what it has published in that slot before, and takes the parts of all. So
-// nobody needs a rank that has published.
+// After its cells each rank has rings of slots, for nonblocking operations. Several may be
+// under way. They are independent of operations in cells, and the rings of each other.
+// Operation n of a ring uses slot n modulo the number of slots. Each rank publishes its
+// part there as soon as its earlier part in the slot was read by all, and takes the parts
+// of all. So no rank depends on another one after that has published.
 //
 //	done   a line: this rank is done with the operations of the ring up to this
 //	slots  {number 8, call 8, payload}
 //
-// Ring 0 is for nonblocking calls, the others are each for one persistent call,
-// whose start comes after the end of the one before.
+// Ring 0 serves nonblocking calls. Each other ring serves one persistent call: its start
+// comes after the end of the start before.
 const (
 	RingSlots       = collmem.RingSlots // of ring 0
 	PersistentRings = collmem.PersistentRings
@@ -32,8 +31,8 @@ const (
 	slotHead   = collmem.SlotHead
 )
 
-// RingRoom is the longest payload of operations in rings of so many ranks; 0: these
-// have none.
+// RingRoom returns the longest payload of ring operations of so many ranks; 0 means that
+// there are no rings.
 func RingRoom(ranks int) int64 {
 	if ranks > TreeRanks {
 		return 0
@@ -48,7 +47,7 @@ func ringSlots(ring int) int {
 	return startSlots
 }
 
-// clearRings clears what stands in the lines of numbers.
+// clearRings clears the lines of numbers.
 func clearRings(mem []byte, ranks int) {
 	owner, stride := collmem.RingOwner(ranks), collmem.SlotStride(ranks)
 	if owner == 0 {
@@ -67,22 +66,22 @@ func clearRings(mem []byte, ranks int) {
 
 // Ring is one rank's view of a ring.
 type Ring struct {
-	b     *Board
+	b     *Area
 	at    int
 	slots uint64
-	begun [RingSlots]uint64 // what this rank has begun last for each slot; 0: nothing
-	last  [RingSlots]uint64 // what it has published last there; 0: nothing
+	begun [RingSlots]uint64 // the last operation that this rank has begun for each slot; 0: none
+	last  [RingSlots]uint64 // the last one that it has published there; 0: none
 	seen  uint64            // all ranks are done with the operations up to this
-	told  uint64            // this rank has told so of these
+	told  uint64            // this rank has published that it is done with these
 }
 
 // OpenRing makes r this rank's view of a ring.
-func (b *Board) OpenRing(r *Ring, ring int) {
+func (b *Area) OpenRing(r *Ring, ring int) {
 	*r = Ring{b: b, at: collmem.RingAt(ring, b.size), slots: uint64(ringSlots(ring))}
 }
 
-// InRing is which other rank has published operation number in a ring, -1: none.
-func (b *Board) InRing(ring int, number uint64) int {
+// InRing returns another rank that has published operation number in a ring, or -1.
+func (b *Area) InRing(ring int, number uint64) int {
 	r := Ring{b: b, at: collmem.RingAt(ring, b.size), slots: uint64(ringSlots(ring))}
 	for q := range b.size {
 		if q != b.rank && r.slot(q, number).number.Load() == number {
@@ -92,14 +91,14 @@ func (b *Board) InRing(ring int, number uint64) int {
 	return -1
 }
 
-// owned is what a rank has of the ring.
+// owned returns a rank's part of the ring.
 func (r *Ring) owned(rank int) []byte { return r.b.rings[rank*collmem.RingOwner(r.b.size)+r.at:] }
 
 func (r *Ring) place(rank int, number uint64) []byte {
 	return r.owned(rank)[lineBytes+int(number%r.slots)*collmem.SlotStride(r.b.size):]
 }
 
-// Tell says that this rank is done with the operations up to number.
+// Tell publishes that this rank is done with the operations up to number.
 func (r *Ring) Tell(number uint64) {
 	if number <= r.told {
 		return
@@ -109,8 +108,7 @@ func (r *Ring) Tell(number uint64) {
 	r.b.wakeWaiting(stuckAsleep)
 }
 
-// free reports whether nobody reads any more what stands in the slot of operation
-// number.
+// free reports whether no rank reads the slot of operation number any more.
 func (r *Ring) free(number uint64) bool {
 	n := r.last[number%r.slots]
 	if n <= r.seen {
@@ -120,7 +118,7 @@ func (r *Ring) free(number uint64) bool {
 	for q := range r.b.size { // this rank, too, reads what it has published
 		least = min(least, viewWord(r.owned(q)).Load())
 	}
-	// Another process wrote these: a number from the past changes nothing.
+	// Another process wrote these: an old number changes nothing.
 	r.seen = max(r.seen, least)
 	return n <= r.seen
 }
@@ -129,18 +127,18 @@ func (r *Ring) free(number uint64) bool {
 type Turn struct {
 	ring    *Ring
 	number  uint64
-	after   uint64 // what this rank has begun before for the same slot
-	call    uint64 // what all slots say, but for the lag
-	least   uint64 // what all ranks so far were done with
-	next    int    // whose part it takes next: from the highest rank down
+	after   uint64 // the operation that this rank has begun before in the same slot
+	call    uint64 // the call in all slots, without the lag
+	least   uint64 // all ranks so far were done with this
+	next    int    // the rank whose part it takes next: from the highest rank down
 	offered bool
 	out     []byte
 	unit    int64
 	kernel  kernel.Func
 }
 
-// What a slot says of its operation: {bytes 32, operation 8, lag 24}. Its rank was
-// done with all up to lag before it; 0: it does not say.
+// The call in a slot is {bytes 32, operation 8, lag 24}. Its rank was done with all
+// operations up to lag before this one; 0 means that it does not say.
 const (
 	lagBits = 24
 	lagMask = 1<<lagBits - 1
@@ -150,23 +148,32 @@ func slotCall(op collectives.Op, bytes int64) uint64 {
 	return uint64(bytes)<<32 | uint64(op)<<lagBits
 }
 
-// Begin begins operation number, of which out is the result, and of which payloads
-// have its length.
+// Begin begins operation number. out receives the result, and has the length of a payload.
 func (t *Turn) Begin(r *Ring, number uint64, op collectives.Op, out []byte, unit int64, k kernel.Func) {
 	begun := &r.begun[number%r.slots]
-	*t = Turn{ring: r, number: number, after: *begun, call: slotCall(op, int64(len(out))), least: number, next: r.b.size - 1, out: out, unit: unit, kernel: k}
+	*t = Turn{
+		ring:   r,
+		number: number,
+		after:  *begun,
+		call:   slotCall(op, int64(len(out))),
+		least:  number,
+		next:   r.b.size - 1,
+		out:    out,
+		unit:   unit,
+		kernel: k,
+	}
 	*begun = number
 }
 
-// Number is that of the operation.
+// Number returns the operation's number.
 func (t *Turn) Number() uint64 { return t.number }
 
 // Offered reports whether this rank has published its part.
 func (t *Turn) Offered() bool { return t.offered }
 
-// Offer publishes this rank's part if there is room, and reports whether there was.
-// done: this rank is done with the operations up to that. A slot is used in the
-// order of the operations, whether or not they are published.
+// Offer publishes this rank's part if there is room, and reports whether there was. done is
+// the last operation that this rank is done with. Slots are used in the order of the
+// operations, whether or not they are published.
 func (t *Turn) Offer(in []byte, done uint64) bool {
 	r := t.ring
 	if done < t.after || !r.free(t.number) {
@@ -189,8 +196,7 @@ func (t *Turn) Offer(in []byte, done uint64) bool {
 	return true
 }
 
-// Take takes what other ranks have published, as far as they have, and reports
-// whether that is all.
+// Take takes the parts that other ranks have published, and reports whether it has all.
 func (t *Turn) Take() (done bool, f *fault.Fault) {
 	r := t.ring
 	for ; t.next >= 0; t.next-- {
@@ -222,8 +228,7 @@ func (t *Turn) Take() (done bool, f *fault.Fault) {
 
 func (r *Ring) slot(rank int, number uint64) *slot { return viewSlot(r.place(rank, number)) }
 
-// Awaits reports whether the operation cannot end without a rank that has not done
-// its part.
+// Awaits reports whether the operation cannot end because a rank has not done its part.
 func (t *Turn) Awaits(rank int) bool {
 	return rank <= t.next && t.ring.slot(rank, t.number).number.Load() != t.number
 }
@@ -241,9 +246,9 @@ func (t *Turn) mismatch(call uint64) *fault.Fault {
 
 func slotOp(call uint64) collectives.Op { return collectives.Op(call >> lagBits & 0xff) }
 
-// Stray is the fault of the operation if another rank makes its call otherwise: by
-// messages, of which came is one (-1: none has come), or on the board, where it has
-// the number seq (0: none).
+// Stray returns the fault of the operation if another rank makes its call differently: by
+// messages (came is a rank whose message has come, or -1), or in cells, where it has the
+// number seq (0: none).
 func (t *Turn) Stray(came int, seq uint32) *fault.Fault {
 	b, how := t.ring.b, "by messages"
 	for q := 0; seq != 0 && q < b.size; q++ {
@@ -262,10 +267,9 @@ func (t *Turn) Stray(came int, seq uint32) *fault.Fault {
 		Err: fmt.Errorf("collective call %d is %v that does not block here, and is made %s there", t.number, slotOp(t.call), how)}
 }
 
-// PrepareWait says that this rank is about to sleep over operations in rings, stuck:
-// also until what it has published was read. As PrepareSleep it counts itself
-// first.
-func (b *Board) PrepareWait(stuck bool) {
+// PrepareWait announces that this rank is about to sleep in ring operations. stuck says
+// that it also waits until its part was read. Like PrepareSleep it counts itself first.
+func (b *Area) PrepareWait(stuck bool) {
 	r, how := &b.ranks[b.rank], uint32(plainAsleep)
 	if stuck {
 		how = stuckAsleep
@@ -277,14 +281,14 @@ func (b *Board) PrepareWait(stuck bool) {
 	}
 }
 
-// EndWait says that it does not.
-func (b *Board) EndWait() {
+// EndWait withdraws that.
+func (b *Area) EndWait() {
 	if r := &b.ranks[b.rank]; r.waiting.Load() != awake {
 		b.takeWait(r)
 	}
 }
 
-func (b *Board) takeWait(r *rankLines) bool {
+func (b *Area) takeWait(r *rankLines) bool {
 	if r.waiting.Swap(awake) == awake {
 		return false
 	}
@@ -292,11 +296,11 @@ func (b *Board) takeWait(r *rankLines) bool {
 	return true
 }
 
-// WakeWaiting wakes the ranks that sleep over operations in rings.
-func (b *Board) WakeWaiting() { b.wakeWaiting(plainAsleep) }
+// WakeWaiting wakes the ranks that sleep in ring operations.
+func (b *Area) WakeWaiting() { b.wakeWaiting(plainAsleep) }
 
-// wakeWaiting wakes those who sleep that way, or wait for more.
-func (b *Board) wakeWaiting(least uint32) {
+// wakeWaiting wakes the ranks that sleep in state least or a higher one.
+func (b *Area) wakeWaiting(least uint32) {
 	if b.head.waiting.Load() == 0 {
 		return
 	}
@@ -307,5 +311,5 @@ func (b *Board) wakeWaiting(least uint32) {
 	}
 }
 
-// Waiting is how many ranks say that they sleep over operations in rings.
-func (b *Board) Waiting() int { return int(b.head.waiting.Load()) }
+// Waiting returns how many ranks say that they sleep in ring operations.
+func (b *Area) Waiting() int { return int(b.head.waiting.Load()) }

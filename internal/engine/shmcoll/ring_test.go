@@ -50,7 +50,7 @@ func playRing(t *testing.T, rnd *rand.Rand, size, ring int) {
 	ranks := make([]*ringRank, size)
 	for r := range ranks {
 		ranks[r] = &ringRank{}
-		c.boards[r].OpenRing(&ranks[r].ring, ring)
+		c.areas[r].OpenRing(&ranks[r].ring, ring)
 	}
 	numbers, refuses := make([]uint64, operations+1), make([]int, operations)
 	number := uint64(rnd.IntN(1 << 40))
@@ -146,7 +146,7 @@ func TestRingLayout(t *testing.T) {
 	}
 	const size = 3
 	c := newCrew(size)
-	mem := c.boards[0].rings
+	mem := c.areas[0].rings
 	for i := range mem {
 		mem[i] = 0xff
 	}
@@ -154,7 +154,7 @@ func TestRingLayout(t *testing.T) {
 	for q := range size {
 		for ring := range 1 + PersistentRings {
 			var r Ring
-			c.boards[q].OpenRing(&r, ring)
+			c.areas[q].OpenRing(&r, ring)
 			if w := viewWord(r.owned(q)).Load(); w != 0 {
 				t.Errorf("rank %d, ring %d: done with %#x", q, ring, w)
 			}

@@ -2,7 +2,7 @@
 
 package shmcoll
 
-// unsafe: as cells, slots are used through atomics at fixed places.
+// unsafe: like cells, slots are used through atomics at fixed places.
 
 import (
 	"sync/atomic"
@@ -11,7 +11,7 @@ import (
 	"gompi/internal/control/collmem"
 )
 
-// slot is the beginning of a slot.
+// slot is the head of a slot.
 type slot struct {
 	number atomic.Uint64 // written last
 	call   uint64        // see slotCall

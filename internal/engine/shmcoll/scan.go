@@ -9,10 +9,10 @@ import (
 	"gompi/transport"
 )
 
-// Scan and Exscan by reading: each rank reads the result of the rank below, as
-// far as it is there, and combines it with its own vector. A chain moves each
-// vector once. Segments, of which one rank computes all prefixes, would move
-// them twice: they win only with more processors than there are pieces.
+// Scan and Exscan by reading: each rank reads the result of the rank below, as far as it is
+// complete, and combines it with its own vector. The chain moves each vector once.
+// Segments, in which one rank computes all prefixes, would move them twice: they win only
+// with more processors than pieces.
 //
 //	Scan      result(r) = result(r-1) op send(r); rank 0's is its send buffer
 //	Exscan    result(r) = partial(r-1) read, partial(r) = result(r) op send(r);
@@ -21,25 +21,25 @@ import (
 //	          result(r) = result(r-1) op send(r-1), both read; rank 1's is send(0)
 
 const (
-	// A piece is what is read and combined at once, as in reductions; short
-	// vectors have so many, so that ranks need not wait for all of the last.
+	// A piece is read and combined at once, as in reductions. Short vectors have at least
+	// minPieces, so that ranks need not wait for all of the rank below.
 	minPieces = 8
-	// leastPiece: for less, reading costs more to begin than to do.
+	// leastPiece is the least piece: a shorter one costs more to begin than to read.
 	leastPiece = 16 << 10
-	// partialBytes is the longest vector of which an Exscan makes partial ones:
-	// reading less pays as long as all stays in the caches.
+	// partialBytes is the longest vector for which an Exscan makes partial results. Reading
+	// less pays as long as everything stays in the caches.
 	partialBytes = 1 << 20
-	// wakeBytes of progress are worth waking a rank that sleeps.
+	// wakeBytes of progress are worth waking a sleeping rank.
 	wakeBytes = 1 << 20
 )
 
-// beginScan is begin for Scan and Exscan.
-func (b *Board) beginScan(o *operation, a *Call) {
+// beginScan begins Scan and Exscan.
+func (b *Area) beginScan(o *operation, a *Call) {
 	r := &b.single
 	switch {
 	case o.op == collectives.OpScan:
 		r.in = b.readable(a.In, false)
-	case o.offers: // in place the next rank reads what would be overwritten
+	case o.offers: // in place, the next rank reads what would be overwritten
 		r.in = b.readable(a.In, r.inPlace && b.rank > 0)
 	}
 	r.n = r.count * o.unit
@@ -51,8 +51,8 @@ func (b *Board) beginScan(o *operation, a *Call) {
 	}
 }
 
-// result is where this rank's result is made, and others read it.
-func (b *Board) result(o *operation) []byte {
+// result returns where this rank's result is made, and where others read it.
+func (b *Area) result(o *operation) []byte {
 	switch {
 	case b.rank == 0:
 		return b.single.in
@@ -62,9 +62,9 @@ func (b *Board) result(o *operation) []byte {
 	return o.out
 }
 
-// offerScan completes a cell: that of a long Exscan has the key of the
-// send buffer, and then that of the result.
-func (b *Board) offerScan(o *operation, c place) {
+// offerScan completes a cell. In a long Exscan it has the key of the send buffer, then the
+// key of the result.
+func (b *Area) offerScan(o *operation, c cellRef) {
 	r, p := &b.single, b.body(c)
 	progress := int64(0)
 	if b.rank == 0 {
@@ -84,8 +84,8 @@ func (b *Board) offerScan(o *operation, c place) {
 	b.publish(c, o.word)
 }
 
-// scan makes this rank's result, piece by piece. false as move.
-func (b *Board) scan(o *operation) bool {
+// scan makes this rank's result, piece by piece. It returns false as move does.
+func (b *Area) scan(o *operation) bool {
 	r := &b.single
 	if b.rank == 0 {
 		return b.scanFirst(o)
@@ -119,8 +119,8 @@ func (b *Board) scan(o *operation) bool {
 	return true
 }
 
-// scanFirst is scan of rank 0, whose result is its own vector.
-func (b *Board) scanFirst(o *operation) bool {
+// scanFirst is scan for rank 0, whose result is its own vector.
+func (b *Area) scanFirst(o *operation) bool {
 	r := &b.single
 	if o.op == collectives.OpExscan || r.inPlace {
 		return true
@@ -137,9 +137,9 @@ func (b *Board) scanFirst(o *operation) bool {
 	return true
 }
 
-// scanPiece makes bytes [off, off+len(dst)) of the result. In place, dst is this
-// rank's operand, too.
-func (b *Board) scanPiece(o *operation, dst []byte, off int64) bool {
+// scanPiece makes bytes [off, off+len(dst)) of the result. In place, dst also holds this
+// rank's operand.
+func (b *Area) scanPiece(o *operation, dst []byte, off int64) bool {
 	r, below := &b.single, b.rank-1
 	n := int64(len(dst))
 	p := b.body(b.cell(below, o.seq))

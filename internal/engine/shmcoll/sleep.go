@@ -7,8 +7,8 @@ import (
 	"gompi/internal/host/wait"
 )
 
-// WakeAll wakes the ranks that sleep over this board.
-func (b *Board) WakeAll() {
+// WakeAll wakes all ranks that sleep in this area.
+func (b *Area) WakeAll() {
 	if b.head.sleepers.Load() == 0 {
 		return
 	}
@@ -17,27 +17,27 @@ func (b *Board) WakeAll() {
 	}
 }
 
-// WakeSleepers wakes whom something that this rank has told may concern. Nobody has
-// a mark who is not counted.
-func (b *Board) WakeSleepers() {
+// WakeSleepers wakes the ranks that may wait for what this rank has published. A rank with
+// a mark of sleep is counted, so the count says whether there is any.
+func (b *Area) WakeSleepers() {
 	if b.head.sleepers.Load() != 0 {
 		b.wakeSleepers()
 	}
 }
 
-// wakeSleepers wakes along the tree those beside this rank, who go on to wake
-// others, and all who wait until what they have published was read; elsewhere all.
-func (b *Board) wakeSleepers() {
-	if b.op.family == &b.tree {
+// wakeSleepers wakes this rank's neighbours in the tree, which wake others in turn, and all
+// ranks that wait until their data were read. Without a tree it wakes all.
+func (b *Area) wakeSleepers() {
+	if b.op.protocol == &b.tree {
 		b.wakeTree()
 	} else {
 		b.WakeAll()
 	}
 }
 
-func (b *Board) wakeTree() {
+func (b *Area) wakeTree() {
 	b.WakeNear()
-	if b.op.op == collectives.OpReduce && (b.tree.last || b.rank == 0) { // those between may have gone on
+	if b.op.op == collectives.OpReduce && (b.tree.last || b.rank == 0) { // the ranks between may have gone on
 		b.wakeRank(b.tree.root)
 	}
 	if b.head.stuck.Load() > 0 {
@@ -50,8 +50,8 @@ func (b *Board) wakeTree() {
 	}
 }
 
-// WakeNear wakes those that sleep and stand beside this one in the tree.
-func (b *Board) WakeNear() {
+// WakeNear wakes this rank's neighbours in the tree, if they sleep.
+func (b *Area) WakeNear() {
 	if b.head.sleepers.Load() == 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (b *Board) WakeNear() {
 	}
 }
 
-func (b *Board) wakeRank(i int) {
+func (b *Area) wakeRank(i int) {
 	if r := &b.ranks[i]; i != b.rank && r.asleep.Load() != awake && b.takeMark(r) {
 		b.waker.Wake(i)
 	}
@@ -73,8 +73,8 @@ const (
 	stuckAsleep // also until what it has published was read
 )
 
-// takeMark takes the mark of sleep from a rank, if it is there.
-func (b *Board) takeMark(r *rankLines) bool {
+// takeMark clears a rank's mark of sleep, if it is set.
+func (b *Area) takeMark(r *rankLines) bool {
 	was := r.asleep.Swap(awake)
 	if was == awake {
 		return false
@@ -86,12 +86,12 @@ func (b *Board) takeMark(r *rankLines) bool {
 	return true
 }
 
-// PrepareSleep says that this rank is about to sleep. What is published from now
-// on wakes it; what was published before, it has to look for once more. It counts
-// itself before it sets its mark: who takes the mark away counts it down, and
-// must not hide another sleeper thereby. It reports whether somebody who has not
-// seen the mark may have published what is seen only later: see wait.Publish.
-func (b *Board) PrepareSleep() (late bool) {
+// PrepareSleep announces that this rank is about to sleep. Whatever is published from now
+// on wakes it; it must look once more for what was published before. It counts itself
+// before it sets its mark: the rank that clears the mark counts it down, and that must not
+// hide another sleeper. late says that a rank that has not seen the mark may have published
+// something that becomes visible later: see wait.Publish.
+func (b *Area) PrepareSleep() (late bool) {
 	r := &b.ranks[b.rank]
 	how := uint32(plainAsleep)
 	b.op.sleepy = true
@@ -110,12 +110,12 @@ func (b *Board) PrepareSleep() (late bool) {
 	return wait.DelayedStores
 }
 
-// EndSleep says that this rank is awake.
-func (b *Board) EndSleep() {
+// EndSleep announces that this rank is awake.
+func (b *Area) EndSleep() {
 	if r := &b.ranks[b.rank]; r.asleep.Load() != awake {
 		b.takeMark(r)
 	}
 }
 
-// Sleepers is how many ranks say that they sleep.
-func (b *Board) Sleepers() int { return int(b.head.sleepers.Load()) }
+// Sleepers returns how many ranks say that they sleep.
+func (b *Area) Sleepers() int { return int(b.head.sleepers.Load()) }

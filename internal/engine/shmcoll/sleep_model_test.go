@@ -4,8 +4,8 @@ package shmcoll
 
 import "testing"
 
-// A model of sleep over a board in which every access to a shared word is a step,
-// so that all interleavings can be tried: Board.PrepareSleep, takeMark, EndSleep and
+// A model of sleep over an area in which every access to a shared word is a step,
+// so that all interleavings can be tried: Area.PrepareSleep, takeMark, EndSleep and
 // WakeAll, and the second look of who sleeps. Two ranks wait, each for what one of
 // two others publishes. A processor may keep a plain store to itself for some steps.
 
@@ -230,7 +230,7 @@ func (m *sleepModel) run(t *testing.T) (stuck *sleepState, states int) {
 	return nil, len(seen)
 }
 
-// No rank sleeps over a board for ever, and each rule of its sleep is needed.
+// No rank sleeps over an area for ever, and each rule of its sleep is needed.
 func TestSleepModel(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		m := sleepModel{plain: plain}

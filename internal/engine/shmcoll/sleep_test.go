@@ -13,10 +13,10 @@ import (
 
 // A rank that sleeps is counted as long as its mark is seen: whoever takes the mark
 // of one away, and counts it down, must not hide another.
-func TestBoardSleepersCount(t *testing.T) {
+func TestAreaSleepersCount(t *testing.T) {
 	mem := make([]byte, collmem.Size(3)+linePair)
 	mem = mem[-uintptr(address(mem))%linePair:][:collmem.Size(3)]
-	var ranks [3]Board
+	var ranks [3]Area
 	for i := range ranks {
 		ranks[i].Open(mem, i, len(ranks), nil)
 	}

@@ -10,12 +10,12 @@ import (
 	"gompi/internal/host/mem"
 )
 
-// The tree of many ranks. Rank 0 is its root; a rank stands under the next lower
-// one whose number has more zeros at its end, counted to the base treeFan. So the
-// ranks under one follow it, and each has to do with few others.
+// treeFan is the base of the tree of many ranks. Rank 0 is the root. The parent of a rank
+// is the next lower rank whose number in this base ends with more zeros. So the ranks below
+// one follow it directly, and each rank has few neighbours.
 const treeFan = 16
 
-// above is the rank under which another stands, -1 for rank 0.
+// above returns the parent of a rank, or -1 for rank 0.
 func above(rank int) int {
 	if rank == 0 {
 		return -1
@@ -27,8 +27,7 @@ func above(rank int) int {
 	return rank - rank%s
 }
 
-// below are the ranks that stand directly under one of so many, from the highest
-// down.
+// below returns the children of a rank among size ranks, from the highest down.
 func below(rank, size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		s := 1
@@ -48,7 +47,7 @@ func below(rank, size int) iter.Seq[int] {
 	}
 }
 
-// Near are the ranks beside one in the tree.
+// Near returns the neighbours of a rank in the tree.
 func Near(rank, size int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if up := above(rank); up >= 0 && !yield(up) {
@@ -62,34 +61,34 @@ func Near(rank, size int) iter.Seq[int] {
 	}
 }
 
-// treeState is the part of an operation that goes along the tree: of a board of
-// many ranks Barrier, Bcast, Reduce and Allreduce.
+// treeState is an operation that uses the tree: Barrier, Bcast, Reduce and
+// Allreduce of many ranks.
 //
-//	gathering  each rank combines what those below it have published with its
-//	           own, and publishes that: a barrier nothing
-//	result     rank 0 publishes the whole, and all who need it read it there
+//	gathering  each rank combines what its children have published with its
+//	           own operand, and publishes that; of a barrier only the word
+//	result     rank 0 publishes the whole, and all ranks that need it read it
 //
-// Where ranks share processors each level costs turns on them. There it goes
-// without levels: who publishes last combines all, and publishes the whole beside
-// the cells of the ranks; of a Reduce the root combines.
+// Where ranks share processors, each level costs context switches. There the
+// operation uses no tree: the last rank to publish combines all operands, and
+// publishes the whole in a place of its own. In a Reduce the root combines.
 //
-// Of a Bcast there is only what the root publishes, which all read. Who sleeps is
-// woken by those beside it, when they have published or gone on: so a rank that
-// has gone on wakes in any case.
+// In a Bcast all ranks read what the root publishes. A sleeping rank is woken by
+// its neighbours, when they have published or continued. So a rank that has
+// continued wakes its neighbours in any case.
 type treeState struct {
 	above int
-	below []int // from the highest down
-	upTo  int   // of the ranks under this one
-	root  int   // who needs the result of a Reduce, or has the data of a Bcast
-	i     int   // of below
+	below []int // children, from the highest down
+	upTo  int   // the first rank after those under this one
+	root  int   // the root of a Reduce or a Bcast
+	i     int   // index in below
 	acc   []byte
-	have  bool // acc has the operands so far
-	// central: without levels, as rank 0 has said. last: this rank was the last to
+	have  bool // acc holds the operands so far
+	// central: without a tree, as rank 0 has published. last: this rank was the last to
 	// publish.
 	central, last bool
-	// reader is 1 and who alone reads what this rank has published last in that
-	// cell; 0: all may.
-	reader [places]int
+	// reader is, for each cell, 1 + the only rank that reads what this rank has published
+	// there last; 0: all may.
+	reader [publishSlots]int
 }
 
 func (t *treeState) begin(rank, size int) {
@@ -100,7 +99,7 @@ func (t *treeState) begin(rank, size int) {
 	for q := range below(rank, size) {
 		t.below = append(t.below, q)
 	}
-	if len(t.below) > 0 { // the last rank under the highest one below
+	if len(t.below) > 0 { // the last rank under the highest child
 		top := t.below[0]
 		s := 1
 		for top%(s*treeFan) == 0 && s < size {
@@ -113,8 +112,8 @@ func (t *treeState) begin(rank, size int) {
 	}
 }
 
-// beginTree is begin for operations that go along the tree.
-func (b *Board) beginTree(o *operation, root int) {
+// beginTree begins operations that use the tree.
+func (b *Area) beginTree(o *operation, root int) {
 	t := &b.tree
 	switch o.op {
 	case collectives.OpBarrier:
@@ -129,13 +128,13 @@ func (b *Board) beginTree(o *operation, root int) {
 	default:
 		return
 	}
-	o.family, t.root, t.i, t.have, t.last = t, root, 0, false, false
+	o.protocol, t.root, t.i, t.have, t.last = t, root, 0, false, false
 	if t.central && o.op != collectives.OpBcast {
 		o.offers = true
 	}
 }
 
-func (t *treeState) step(b *Board, o *operation) bool {
+func (t *treeState) step(b *Area, o *operation) bool {
 	if t.central && o.op != collectives.OpBcast {
 		return b.stepCentral(o)
 	}
@@ -163,11 +162,12 @@ func (t *treeState) step(b *Board, o *operation) bool {
 	return true
 }
 
-// takeWhole takes the result that a rank has published, or the last one of all.
-func (b *Board) takeWhole(o *operation, from int) bool {
+// takeWhole takes the complete result from a rank's cell or, without a tree, from the
+// shared place.
+func (b *Area) takeWhole(o *operation, from int) bool {
 	i := b.cell(from, o.seq)
 	if w := b.view(i).word.Load(); w != o.word {
-		if uint32(w>>32) == o.seq {
+		if uint32(w>>seqShift) == o.seq {
 			b.mismatch(o, from%b.size, w)
 		}
 		return false
@@ -178,13 +178,13 @@ func (b *Board) takeWhole(o *operation, from int) bool {
 	return true
 }
 
-func (b *Board) endTree(o *operation) {
+func (b *Area) endTree(o *operation) {
 	o.told = true
 	b.endOfAll(o)
 }
 
-// stepCentral goes on with an operation without levels.
-func (b *Board) stepCentral(o *operation) bool {
+// stepCentral continues an operation without a tree.
+func (b *Area) stepCentral(o *operation) bool {
 	t := &b.tree
 	reduce := o.op == collectives.OpReduce
 	if !o.offered {
@@ -225,17 +225,16 @@ func (b *Board) stepCentral(o *operation) bool {
 	return true
 }
 
-// arrive counts this rank in operation seq, and reports whether it is the last.
-// What it has published Cells numbers before was read, so that operation has
-// ended.
-func (b *Board) arrive(seq uint32) bool {
+// arrive counts this rank in operation seq, and reports whether it is the last. The cell's
+// previous operation, Cells numbers before, was read and has ended.
+func (b *Area) arrive(seq uint32) bool {
 	arrived := &b.head.arrived[seq%Cells]
 	for {
 		w, n := arrived.Load(), uint32(1)
 		if s := uint32(w >> 32); s == seq {
 			n += uint32(w)
 		} else if w != 0 && Later(s, seq) {
-			return false // others have given this one up
+			return false // the other ranks have given this one up
 		}
 		if arrived.CompareAndSwap(w, uint64(seq)<<32|uint64(n)) {
 			return int64(n) == int64(b.size)
@@ -243,11 +242,11 @@ func (b *Board) arrive(seq uint32) bool {
 	}
 }
 
-// renewCentral takes back what operations without levels have left that are over on all ranks:
-// the counts, and the results, which belong to no rank.
-func (b *Board) renewCentral() {
+// renewCentral clears what ended operations without a tree have left: counts, and results,
+// which belong to no rank.
+func (b *Area) renewCentral() {
 	takeBack := func(w *atomic.Uint64) {
-		if old := w.Load(); old != 0 && !Later(uint32(old>>32), b.seen) {
+		if old := w.Load(); old != 0 && !Later(uint32(old>>seqShift), b.seen) {
 			w.CompareAndSwap(old, 0)
 		}
 	}
@@ -257,9 +256,9 @@ func (b *Board) renewCentral() {
 	}
 }
 
-// combineAll combines what all have published, from the highest rank down, as far
-// as they have.
-func (b *Board) combineAll(o *operation) bool {
+// combineAll combines what all ranks have published, from the highest down, as far as they
+// have.
+func (b *Area) combineAll(o *operation) bool {
 	t := &b.tree
 	for ; t.i < b.size; t.i++ {
 		if !b.combineOf(o, b.size-1-t.i) {
@@ -269,9 +268,9 @@ func (b *Board) combineAll(o *operation) bool {
 	return true
 }
 
-// gather combines what those below have published with this rank's own, if all
+// gather combines what the children have published with this rank's own operand, if all
 // have.
-func (b *Board) gather(o *operation) bool {
+func (b *Area) gather(o *operation) bool {
 	t := &b.tree
 	for ; t.i < len(t.below); t.i++ {
 		if !b.combineOf(o, t.below[t.i]) {
@@ -288,10 +287,10 @@ func (b *Board) gather(o *operation) bool {
 }
 
 // combineOf combines what rank q has published, if it has.
-func (b *Board) combineOf(o *operation, q int) bool {
+func (b *Area) combineOf(o *operation, q int) bool {
 	i := b.cell(q, o.seq)
 	if w := b.view(i).word.Load(); w != o.word {
-		if uint32(w>>32) == o.seq {
+		if uint32(w>>seqShift) == o.seq {
 			b.mismatch(o, q, w)
 		}
 		return false
@@ -303,7 +302,7 @@ func (b *Board) combineOf(o *operation, q int) bool {
 }
 
 // combine takes the operand of lower ranks than those so far.
-func (b *Board) combine(o *operation, p []byte) {
+func (b *Area) combine(o *operation, p []byte) {
 	t := &b.tree
 	acc := b.scratch(&t.acc, o.bytes)
 	t.acc = acc
@@ -315,8 +314,8 @@ func (b *Board) combine(o *operation, p []byte) {
 	t.have = true
 }
 
-// offerTree publishes what those above wait for, or what all do.
-func (b *Board) offerTree(o *operation) bool {
+// offerTree publishes what the parent waits for, or what all ranks wait for.
+func (b *Area) offerTree(o *operation) bool {
 	i := b.cell(b.rank, o.seq)
 	if !b.free(i) {
 		return false
@@ -336,9 +335,9 @@ func (b *Board) offerTree(o *operation) bool {
 	return true
 }
 
-func (t *treeState) end(*Board, *operation, bool) {}
+func (t *treeState) end(*Area, *operation, bool) {}
 
-func (t *treeState) awaits(b *Board, o *operation, rank int) bool {
+func (t *treeState) awaits(b *Area, o *operation, rank int) bool {
 	switch {
 	case b.posted(rank, o.seq):
 		return false

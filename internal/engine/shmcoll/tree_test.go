@@ -40,22 +40,22 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// On a board of many ranks an old count or result is never taken for that of the present call,
+// On an area of many ranks an old count or result is never taken for that of the present call,
 // however many calls by messages come between.
 func TestCentralNumbersWrap(t *testing.T) {
 	for _, between := range []uint32{RenewEvery, SeqMask/2 + 1 + RenewEvery, SeqMask + 1} {
 		for name, central := range map[string]bool{"central": true, "levels": false} {
 			t.Run(fmt.Sprintf("%s %#x", name, between), func(t *testing.T) {
 				c := newCrew(TreeRanks + 1)
-				for r := range c.boards {
+				for r := range c.areas {
 					if central {
-						c.boards[r].TellCentral()
+						c.areas[r].TellCentral()
 					}
-					c.boards[r].Decided()
+					c.areas[r].Decided()
 				}
 				for at := uint32(0); at < 2*between; at += RenewEvery {
-					for r := range c.boards {
-						c.boards[r].Renew((at-1)&SeqMask + 1)
+					for r := range c.areas {
+						c.areas[r].Renew((at-1)&SeqMask + 1)
 					}
 					if at%between == 0 {
 						c.seq = at & SeqMask

@@ -12,58 +12,70 @@ import (
 	"gompi/transport"
 )
 
-// vector is the part of an operation whose lengths only some ranks know:
-// Gatherv, Scatterv, Alltoallv, and those among neighbors. Each owner chooses
-// whether its cell has the blocks or tells where they lie; of Gatherv
-// whether a message follows, because both sides copy that.
+// vector is an operation whose lengths only some ranks know: Gatherv, Scatterv, Alltoallv,
+// and neighbourhood collectives. Each owner decides whether its cell has the blocks or
+// tells where they lie. In a Gatherv the owner also decides whether a message follows,
+// because both sides copy a message.
 type vector struct {
-	near  bool // among neighbors, of which a pair may have several edges
+	near  bool // a neighbourhood collective: a pair of ranks may have several edges
 	same  bool // one block for all
-	alone bool // a rank's cell has one block, and no table: it is for all, or there is one other rank
+	alone bool // a rank's cell has one block and no table: it is for all, or there is one other rank
 	ended bool // all blocks have come
-	keyed bool // one was read where it lay: its owner waits
-	packs bool // others cannot read the send buffer, which is from
+	keyed bool // a block was read in place: its owner waits
+	packs bool // others cannot read the send buffer, from
 	blockLists
 	count int64
 	most  int64  // the longest payload of blocks in a cell
-	table []byte // too long for a cell
+	table []byte // of blocks, too long for a cell
 	far   farEdge
 	from  buffer.Buf
 	bytes int64 // of the send buffer
-	// late are the blocks of Gatherv that come by messages.
+	// late has the blocks of a Gatherv that come by messages.
 	late lateBlocks
 }
 
-// blockLists are what the caller says about blocks.
+// blockLists is what the caller says about blocks.
 type blockLists struct {
-	// dests and sources are the neighbors.
+	// dests and sources are the neighbours.
 	dests, sources []int32
-	// send and sendAt are the blocks to send, by destination, recv and recvAt
-	// those to receive; without lengths all have the same.
+	// send and sendAt describe the blocks to send, by destination; recv and recvAt the
+	// blocks to receive. Without lengths all blocks have the same one.
 	send, sendAt, recv, recvAt []int64
 }
 
-// lateBlocks are blocks between this rank and some others, as the arguments of
-// an operation among neighbors have them.
+// lateBlocks are blocks between this rank and some others, as arguments of a neighbourhood
+// collective.
 type lateBlocks struct {
 	dests, sources []int32
 	counts, displs []int64 // by source
 }
 
-// aboveKind is where in a word the kind and the length end.
-const aboveKind = 21
-
-// beginBlocks is begin for such operations.
-func (b *Board) beginBlocks(o *operation, a *Call) {
+// beginBlocks begins such an operation.
+func (b *Area) beginBlocks(o *operation, a *Call) {
 	g, r, x := &a.Args, &b.single, &b.vector
-	o.family = x
-	x.near, x.same, x.ended, x.keyed, x.packs, x.count, x.far.edge = false, false, false, false, false, g.Count, 0
+	o.protocol = x
+	x.near = false
+	x.same = false
+	x.ended = false
+	x.keyed = false
+	x.packs = false
+	x.count = g.Count
+	x.far.edge = 0
 	if x.most = b.room; !o.oversubscribed {
 		x.most = min(b.room, carriedBytes)
 	}
-	r.i, r.at, r.registered, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root
+	r.i = 0
+	r.at = 0
+	r.registered = false
+	r.inPlace = g.InPlace
+	r.root = g.Root
 	x.bytes = a.In.Bytes()
-	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.Bytes(), false, true, false
+	o.unit = a.Unit
+	o.bytes = 0
+	o.n = a.Out.Bytes()
+	o.all = false
+	o.offers = true
+	o.offered = false
 	root := 0
 	switch g.Op {
 	case collectives.OpGatherv:
@@ -83,7 +95,7 @@ func (b *Board) beginBlocks(o *operation, a *Call) {
 		x.near, x.dests, x.sources = true, g.Dests, g.Sources
 		x.send, x.sendAt, x.recv, x.recvAt = g.InCounts, g.InDispls, g.OutCounts, g.OutDispls
 		x.same = g.Op == collectives.OpNeighborAllgather || g.Op == collectives.OpNeighborAllgatherv
-		// Of two ranks each knows whether the other waits for it.
+		// Two ranks know of each other whether one waits.
 		other := 1 - b.rank
 		o.all = b.size == 2 && among(x.dests, other) && among(x.sources, other)
 	}
@@ -96,8 +108,8 @@ func (b *Board) beginBlocks(o *operation, a *Call) {
 	}
 	var plain bool
 	if r.in, plain = a.In.Memory(); !plain || g.InPlace && g.Op == collectives.OpAlltoallv {
-		// Blocks that others are to read are copied where they can be, or where nothing
-		// overwrites them.
+		// The blocks that others read are copied to memory that they can read and that no
+		// result overwrites.
 		x.packs, x.from, r.in = true, a.In, nil
 	}
 	if len(o.out) >= transport.MaxRead {
@@ -115,16 +127,16 @@ func among(list []int32, rank int) bool {
 	return false
 }
 
-// step copies little more than MaxRead bytes from other memories: the caller holds
-// its lock.
-func (x *vector) step(b *Board, o *operation) (done bool) {
+// step copies little more than MaxRead bytes from other memories: the caller holds its
+// lock.
+func (x *vector) step(b *Area, o *operation) (done bool) {
 	r := &b.single
 	o.moved = false
 	if o.offers && !o.offered {
 		if !b.free(b.cell(b.rank, o.seq)) {
 			return false
 		}
-		if o.op == collectives.OpScatterv && o.n <= storedBytes && r.i == 0 { // as writeAll
+		if o.op == collectives.OpScatterv && o.n <= storedBytes && r.i == 0 { // as in writeAll
 			if !b.takeBlock(o) {
 				return true
 			}
@@ -159,8 +171,8 @@ func (x *vector) step(b *Board, o *operation) (done bool) {
 	return true
 }
 
-// incoming is how many blocks come to this rank, its own included.
-func (x *vector) incoming(b *Board, o *operation) int {
+// incoming returns how many blocks come to this rank, its own included.
+func (x *vector) incoming(b *Area, o *operation) int {
 	switch {
 	case x.near:
 		return len(x.sources)
@@ -172,9 +184,9 @@ func (x *vector) incoming(b *Board, o *operation) int {
 	return b.size
 }
 
-// source is the rank from which block i comes, -1: nobody, with its length and
-// place in bytes.
-func (b *Board) source(o *operation, i int) (rank int, n, to int64) {
+// source returns the rank from which block i comes, with its length and place in bytes; -1
+// means none.
+func (b *Area) source(o *operation, i int) (rank int, n, to int64) {
 	x := &b.vector
 	switch {
 	case o.op == collectives.OpScatterv:
@@ -195,7 +207,7 @@ func (b *Board) source(o *operation, i int) (rank int, n, to int64) {
 }
 
 // readsFrom reports whether a rank takes a block of this one.
-func (b *Board) readsFrom(o *operation, rank int) bool {
+func (b *Area) readsFrom(o *operation, rank int) bool {
 	switch {
 	case rank == b.rank:
 		return false
@@ -205,7 +217,7 @@ func (b *Board) readsFrom(o *operation, rank int) bool {
 	return true
 }
 
-func (x *vector) awaits(b *Board, o *operation, rank int) bool {
+func (x *vector) awaits(b *Area, o *operation, rank int) bool {
 	r := &b.single
 	done := b.ranks[rank].done.Load()
 	if o.offers && !o.offered {
@@ -214,7 +226,7 @@ func (x *vector) awaits(b *Board, o *operation, rank int) bool {
 	if r.registered && Later(o.seq, done) && b.readsFrom(o, rank) {
 		return true
 	}
-	if uint32(b.view(b.cell(rank, o.seq)).word.Load()>>32) == o.seq {
+	if uint32(b.view(b.cell(rank, o.seq)).word.Load()>>seqShift) == o.seq {
 		return false
 	}
 	for i, n := r.i, x.incoming(b, o); i < n; i++ {
@@ -225,9 +237,9 @@ func (x *vector) awaits(b *Board, o *operation, rank int) bool {
 	return false
 }
 
-// block is what this rank sends along edge i: to whom, and where it lies. It is
-// empty where that is nobody or itself.
-func (b *Board) block(o *operation, i int) (rank int, off, n int64) {
+// block returns the destination and the place of what this rank sends along edge i. It is
+// empty if there is no destination, or the destination is this rank.
+func (b *Area) block(o *operation, i int) (rank int, off, n int64) {
 	x := &b.vector
 	if rank = i; x.near {
 		rank = int(x.dests[i])
@@ -242,9 +254,9 @@ func (b *Board) block(o *operation, i int) (rank int, off, n int64) {
 	return rank, x.sendAt[i] * o.unit, n * o.unit
 }
 
-// takeBlock takes the next block. false: others have to go on first, enough was
-// copied for once, or there is a fault.
-func (b *Board) takeBlock(o *operation) bool {
+// takeBlock takes the next block. False means that other ranks must continue first, that
+// enough was copied in this step, or that there is a fault.
+func (b *Area) takeBlock(o *operation) bool {
 	r, x := &b.single, &b.vector
 	src, n, to := b.source(o, r.i)
 	switch {
@@ -255,8 +267,8 @@ func (b *Board) takeBlock(o *operation) bool {
 	}
 	c := b.cell(src, o.seq)
 	w := b.view(c).word.Load()
-	if (w^o.word)>>aboveKind != 0 || w&kindResult != 0 {
-		if uint32(w>>32) == o.seq {
+	if (w^o.word)>>rootShift != 0 || w&kindResult != 0 {
+		if uint32(w>>seqShift) == o.seq {
 			b.mismatch(o, src, w)
 		}
 		return false
@@ -298,12 +310,11 @@ func (b *Board) takeBlock(o *operation) bool {
 	return ok && o.agrees(src, got, n) && b.readRange(o, src, w, key, off, to, n)
 }
 
-// allPosted reports whether all have published from whom this rank takes blocks;
-// see allPublished.
-func (b *Board) allPosted(o *operation) bool {
+// allPosted reports whether all sources of this rank have published; see allPublished.
+func (b *Area) allPosted(o *operation) bool {
 	for i := range b.vector.incoming(b, o) {
 		src, _, _ := b.source(o, i)
-		if src >= 0 && src != b.rank && uint32(b.view(b.cell(src, o.seq)).word.Load()>>32) != o.seq {
+		if src >= 0 && src != b.rank && uint32(b.view(b.cell(src, o.seq)).word.Load()>>seqShift) != o.seq {
 			return false
 		}
 	}
@@ -318,14 +329,14 @@ func (o *operation) agrees(rank int, got, want int64) bool {
 	return got == want
 }
 
-// garbled is the fault of a cell that cannot be. It returns false.
+// garbled sets the fault of a cell with impossible contents. It returns false.
 func (o *operation) garbled(rank int, format string, args ...any) bool {
 	o.fault = &fault.Fault{Class: fault.Unreachable, Peer: int32(rank), Err: fmt.Errorf("%w: %s", transport.ErrProtocol, fmt.Sprintf(format, args...))}
 	return false
 }
 
 // keepBlock copies a block that this rank sends to itself.
-func (b *Board) keepBlock(o *operation, n, to int64) bool {
+func (b *Area) keepBlock(o *operation, n, to int64) bool {
 	r, x := &b.single, &b.vector
 	if r.inPlace {
 		return true
@@ -366,7 +377,7 @@ func (b *Board) keepBlock(o *operation, n, to int64) bool {
 	return true
 }
 
-// nth is where a rank stands in a list for the k-th time; -1: nowhere.
+// nth returns the index of a rank's k-th occurrence in a list, or -1.
 func nth(list []int32, rank, k int) int {
 	for i, q := range list {
 		if int(q) == rank {
@@ -380,7 +391,7 @@ func nth(list []int32, rank, k int) int {
 }
 
 // end drops what belongs to the caller, and a long table.
-func (x *vector) end(b *Board, o *operation, failed bool) {
+func (x *vector) end(b *Area, o *operation, failed bool) {
 	b.endRead(o, failed)
 	if cap(x.table) > maxKept {
 		x.table = nil
@@ -395,9 +406,9 @@ func (l *lateBlocks) clear() {
 	*l = lateBlocks{l.dests[:0], l.sources[:0], l.counts[:0], l.displs[:0]}
 }
 
-// Late are the blocks of a Gatherv that come to this rank, or go from it, by
-// messages: the arguments of an operation among neighbors. false: there are none.
-func (b *Board) Late(a *collectives.Args) bool {
+// Late returns the blocks of a Gatherv that come to or go from this rank by messages, as
+// the arguments of a neighbourhood collective. False means that there are none.
+func (b *Area) Late(a *collectives.Args) bool {
 	l := &b.vector.late
 	if b.op.op != collectives.OpGatherv || len(l.dests)+len(l.sources) == 0 {
 		return false

@@ -24,7 +24,7 @@ func (nowhere) Read(int, []byte, uint64, int64) error { return transport.ErrProt
 // the length that is expected.
 func TestGarbledBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 9))
-	b := new(Board)
+	b := new(Area)
 	b.Open(make([]byte, collmem.Size(2)), 0, 2, nil)
 	b.regions = nowhere{}
 	for k := range 50_000 {
@@ -83,7 +83,7 @@ func (m *full) Read(_ int, dst []byte, _ uint64, off int64) error {
 func TestLongTable(t *testing.T) {
 	const edges = 1 << 20
 	m := &full{behind: edges - 1}
-	b := new(Board)
+	b := new(Area)
 	b.Open(make([]byte, collmem.Size(2)), 0, 2, nil)
 	b.regions = m
 	o := &b.op

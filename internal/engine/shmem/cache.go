@@ -9,20 +9,20 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Cache is what one process has mapped of others: each arena once, for all its
-// users. Safe for any goroutine. The zero value with Heap set is empty.
+// Cache has the memory of other processes that this process has mapped: each arena once,
+// for all its users. It is safe for any goroutine. The zero value with Heap set is empty.
 type Cache struct {
-	// Heap is the memory of the process itself, which needs no mapping.
+	// Heap is the memory of this process, which needs no mapping.
 	Heap *Heap
 
 	mu     sync.Mutex
 	all    map[arenaKey]*Mapping
-	idle   []*Mapping // that nobody used any more, and that are not kept
-	closed bool       // the process ends: what nobody uses goes
+	idle   []*Mapping // without users, and not to be kept
+	closed bool       // the process ends: mappings without users are unmapped
 }
 
-// arenaKey names an arena as somebody has described it: who lies about one
-// harms none but its own users.
+// arenaKey identifies an arena by its description. A false description harms only its own
+// users.
 type arenaKey struct {
 	owner wire.ProcID
 	place uint64
@@ -38,16 +38,15 @@ type Mapping struct {
 	mem []byte
 	err error
 
-	// Guarded by the cache's mu.
+	// The cache's mu guards these fields.
 
 	mapped bool // ready is closed, or about to be
 	users  int
-	dead   bool // its owner is
+	dead   bool // its owner has ended
 }
 
-// Map finds or makes the mapping of the arena of a block, and counts a user of it
-// until Unmap. mem is the block. Memory of this process has no mapping: m is nil.
-// It may block.
+// Map returns the mapping of a block's arena, and counts a user of it until Unmap. mem is
+// the block. For memory of this process m is nil. It may block.
 func (c *Cache) Map(n *Name) (m *Mapping, mem []byte, err error) {
 	if err := n.Check(); err != nil {
 		return nil, nil, err
@@ -86,7 +85,7 @@ func (c *Cache) Map(n *Name) (m *Mapping, mem []byte, err error) {
 	return m, m.mem[n.Off:][:n.Bytes:n.Bytes], nil
 }
 
-// enter makes a mapping that has one user. mu is held.
+// enter adds a mapping with one user. The caller holds mu.
 func (c *Cache) enter(k arenaKey) *Mapping {
 	m := &Mapping{key: k, ready: make(chan struct{}), users: 1}
 	if c.all == nil {
@@ -96,8 +95,8 @@ func (c *Cache) enter(k arenaKey) *Mapping {
 	return m
 }
 
-// Unmap ends a Map: no pointer into the block is used any more. The engine's
-// lock is not held.
+// Unmap ends a Map: the caller must not use pointers into the block any more. It is called
+// without the engine's lock.
 func (c *Cache) Unmap(m *Mapping) {
 	if m == nil {
 		return
@@ -109,26 +108,26 @@ func (c *Cache) Unmap(m *Mapping) {
 	c.unmap(gone)
 }
 
-// UnmapLater is Unmap by who may hold the engine's lock: what nobody uses any
-// more goes at the next Unmap or Sweep.
+// UnmapLater is Unmap for a caller that may hold the engine's lock. The next Unmap or Sweep
+// unmaps.
 func (c *Cache) UnmapLater(m *Mapping) {
 	c.mu.Lock()
 	c.leave(m)
 	c.mu.Unlock()
 }
 
-// leave takes a user away. mu is held.
+// leave removes a user. The caller holds mu.
 func (c *Cache) leave(m *Mapping) {
 	if m.users--; m.users == 0 && !c.keeps(m) {
 		c.idle = append(c.idle, m)
 	}
 }
 
-// keeps reports whether a mapping stays without users. mu is held.
+// keeps reports whether a mapping stays without users. The caller holds mu.
 func (c *Cache) keeps(m *Mapping) bool { return m.key.kept && !m.dead && !c.closed }
 
-// Gone tells that a process has ended. What is mapped of it goes with its last
-// user, or at the next Sweep. The engine's lock may be held.
+// Gone says that a process has ended. Its mappings go with their last user, or at the next
+// Sweep. The engine's lock may be held.
 func (c *Cache) Gone(p wire.ProcID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +140,7 @@ func (c *Cache) Gone(p wire.ProcID) {
 	}
 }
 
-// Sweep unmaps what nobody uses any more. The engine's lock is not held.
+// Sweep unmaps mappings without users. It is called without the engine's lock.
 func (c *Cache) Sweep() {
 	c.mu.Lock()
 	gone := c.unused()
@@ -149,7 +148,7 @@ func (c *Cache) Sweep() {
 	c.unmap(gone)
 }
 
-// Close tells that this process ends: what is mapped goes with its last user.
+// Close says that this process ends. Mappings go with their last user.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -163,8 +162,8 @@ func (c *Cache) Close() {
 	c.unmap(gone)
 }
 
-// unused takes out of the cache what went idle and was not found again since. mu
-// is held.
+// unused takes out of the cache the mappings that have become idle and were not found
+// again. The caller holds mu.
 func (c *Cache) unused() (gone []*Mapping) {
 	for _, m := range c.idle {
 		if m.users == 0 && c.all[m.key] == m {
@@ -182,7 +181,7 @@ func (c *Cache) unmap(gone []*Mapping) {
 	}
 }
 
-// Len is the number of mappings.
+// Len returns the number of mappings.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

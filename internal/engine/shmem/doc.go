@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shmem is the memory that processes of a host share, but for their
-// rings: blocks that each gives out of a heap of its own, names by which others
-// find them, and one cache of what is mapped of others.
-// docs/design/023-shared-memory.md.
+// Package shmem is the memory that processes of a host share, except their rings. Each
+// process has a Heap, from which it allocates blocks. A Name lets other processes find a
+// block. A Cache maps the memory of other processes, each arena once for all its users.
+//
+// docs/design/023-shared-memory.md has the reasons.
 package shmem

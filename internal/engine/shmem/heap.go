@@ -16,52 +16,51 @@ import (
 )
 
 const (
-	// Line is what blocks begin at a multiple of, in bytes.
+	// Line is the alignment of blocks, in bytes.
 	Line = transport.ShareAlign
 
-	// minArena is the size of the first arena, in bytes; each is four times the
-	// one before, up to maxArena.
+	// minArena is the size of the first arena, in bytes. Each further one is four times as
+	// large, up to maxArena.
 	minArena = 64 << 10
 	maxArena = 4 << 20
-	// keptBytes bounds the arenas that are kept. What does not fit has an arena
-	// of its own.
+	// keptBytes bounds the arenas that are kept. A block that does not fit has an arena of
+	// its own.
 	keptBytes = 16 << 20
-	// beyondBytes is the size of arenas beyond that, for stable blocks, which
-	// cannot have their own.
+	// beyondBytes is the size of arenas beyond that, for stable blocks: they cannot have
+	// arenas of their own.
 	beyondBytes = 1 << 20
 
 	pageBytes = 4096
-	// chunkBytes is how much becomes memory of stable blocks at once: they are
-	// many, and never leave it.
+	// chunkBytes is how much memory becomes stable at a time. Stable blocks are many, and
+	// their memory stays stable.
 	chunkBytes = 16 << 10
 )
 
-// Heap gives out the memory of one process that others of its host can map.
-// Safe for any goroutine. The zero value with Sharing set is empty.
+// Heap allocates memory of one process that others of its host can map. It is safe for any
+// goroutine. The zero value with Sharing set is empty.
 //
-// A block of Take is memory whose users know when it ends. One of TakeStable may
-// be looked at by those who have not been told of its end, so that its memory
-// is type-stable: stable blocks are only ever split, so where one has begun others
-// begin, each with a generation of its own at the same place.
+// The users of a block of Take know when it ends. A block of TakeStable may be read by
+// processes that do not know of its end, so its memory is type-stable: stable blocks are
+// split and never merged. Where a stable block has begun, later ones begin as well, each
+// with its own generation at the same place.
 type Heap struct {
 	Sharing Sharing
 
 	mu     sync.Mutex
-	arenas []*arena          // that are kept, in the order of their addresses
-	next   int64             // the first address behind them
-	whole  map[uint64]*arena // those of one block, by place
+	arenas []*arena          // kept arenas, in the order of their addresses
+	next   int64             // the first address after them
+	whole  map[uint64]*arena // arenas of one block, by place
 	free   freelist.List
-	stable [orders][]Block // that are free, by order: Line<<order bytes
+	stable [orders][]Block // free ones, by order: Line<<order bytes
 	bytes  int64           // of all arenas that are kept, or about to be
 
-	generation uint32 // the last
+	generation uint32 // the last one given out
 	private    uint64 // arenas that could not be shared
 	live       int    // blocks in use
-	closed     bool   // the process ends: arenas go when nothing in them is used
+	closed     bool   // the process ends: an arena goes when it is not in use
 }
 
-// orders is one more than the largest order of a stable block, which has up to
-// MaxStable bytes.
+// orders is one more than the largest order of a stable block, whose length is MaxStable.
 const (
 	orders    = 22
 	MaxStable = Line << (orders - 1)
@@ -76,7 +75,7 @@ type arena struct {
 	kept  bool
 }
 
-// Block is memory of a heap. The zero value is none.
+// Block is memory of a heap. The zero value is no block.
 type Block struct {
 	arena      *arena
 	off, bytes int64
@@ -85,32 +84,40 @@ type Block struct {
 	fresh      bool // no stable block of this order has begun there before
 }
 
-// None reports whether there is no block.
+// None reports whether b is no block.
 func (b *Block) None() bool { return b.arena == nil }
 
-// Fresh reports whether a stable block holds something else than what blocks of its
-// size have left there: parts of a larger one, or of other memory.
+// Fresh reports whether a stable block holds something else than blocks of its size have
+// left there: parts of a larger block, or of other memory.
 func (b *Block) Fresh() bool { return b.fresh }
 
-// Generation is that of its name.
+// Generation returns the generation in the block's name.
 func (b *Block) Generation() uint32 { return b.generation }
 
-// Mem is the memory.
+// Mem returns the memory.
 func (b *Block) Mem() []byte { return b.arena.mem[b.off:][:b.bytes:b.bytes] }
 
-// Name is what others Map it by.
+// Name returns the name with which others Map it.
 func (b *Block) Name() Name {
 	a := b.arena
-	return Name{Owner: a.owner, Place: a.place, Total: int64(len(a.mem)), Off: b.off, Bytes: b.bytes, Generation: b.generation, Kept: a.kept}
+	return Name{
+		Owner:      a.owner,
+		Place:      a.place,
+		Total:      int64(len(a.mem)),
+		Off:        b.off,
+		Bytes:      b.bytes,
+		Generation: b.generation,
+		Kept:       a.kept,
+	}
 }
 
-// roundUp is the next multiple of a power of two.
+// roundUp returns the next multiple of a power of two.
 func roundUp(n, to int64) int64 { return (n + to - 1) &^ (to - 1) }
 
-// Take gives out n zeroed bytes, n > 0, that begin on a Line, or on a page if
-// own: then the block has an arena for itself, as have long ones, and those for
-// which there is no room. The error is that memory cannot be shared, or cannot be
-// had. The engine's lock is not held.
+// Take allocates n zeroed bytes, n > 0, that begin on a Line, or on a page if own is set:
+// then the block has an arena of its own. Long blocks, and blocks for which kept arenas
+// have no room, have one as well. The error says that memory cannot be shared, or that
+// there is none. It is called without the engine's lock.
 func (h *Heap) Take(n int64, own bool) (Block, error) {
 	if !own && n <= maxArena {
 		if b, err := h.takeKept(n); err == nil {
@@ -132,10 +139,10 @@ func (h *Heap) Take(n int64, own bool) (Block, error) {
 	return h.blockOf(a, 0, n), nil
 }
 
-// errFull is the error of what does not fit in arenas that are kept.
+// errFull means that kept arenas have no room.
 var errFull = errors.New("no room in memory that is kept")
 
-// takeKept finds a block in an arena that is kept.
+// takeKept allocates a block in a kept arena.
 func (h *Heap) takeKept(n int64) (Block, error) {
 	size := roundUp(n, Line)
 	h.mu.Lock()
@@ -151,7 +158,7 @@ func (h *Heap) takeKept(n int64) (Block, error) {
 	return h.blockOf(a, at-a.base, n), nil
 }
 
-// blockOf is a block that is about to be used. mu is held.
+// blockOf makes a block that is about to be used. The caller holds mu.
 func (h *Heap) blockOf(a *arena, off, n int64) Block {
 	h.live++
 	return Block{arena: a, off: off, bytes: n, generation: h.newGeneration(), order: -1}
@@ -164,7 +171,7 @@ func (h *Heap) newGeneration() uint32 {
 	return h.generation
 }
 
-// arenaAt is the arena that holds an address. mu is held.
+// arenaAt returns the arena that contains an address. The caller holds mu.
 func (h *Heap) arenaAt(at int64) *arena {
 	i, found := slices.BinarySearchFunc(h.arenas, at, func(a *arena, at int64) int { return cmp.Compare(a.base, at) })
 	if !found {
@@ -173,8 +180,8 @@ func (h *Heap) arenaAt(at int64) *arena {
 	return h.arenas[i]
 }
 
-// grow adds an arena in which n bytes are free, and gives mu away meanwhile.
-// beyond: also if it is more than what is to be kept.
+// grow adds an arena with n free bytes. It releases mu meanwhile. beyond allows more than
+// keptBytes.
 func (h *Heap) grow(n int64, beyond bool) error {
 	want := min(int64(maxArena), minArena<<min(2*len(h.arenas), orders))
 	n = roundUp(n, pageBytes)
@@ -206,7 +213,7 @@ func (h *Heap) grow(n int64, beyond bool) error {
 	return nil
 }
 
-// add enters an arena that is kept. Its addresses touch no other's. mu is held.
+// add adds a kept arena. Its addresses are not adjacent to another's. The caller holds mu.
 func (h *Heap) add(mem []byte, place uint64) *arena {
 	a := &arena{mem: mem, owner: h.Sharing.Self(), place: place, base: h.next, kept: true}
 	h.next += roundUp(int64(len(mem)), Line) + Line
@@ -214,10 +221,10 @@ func (h *Heap) add(mem []byte, place uint64) *arena {
 	return a
 }
 
-// TakeStable gives out n bytes of stable memory, 0 < n <= MaxStable, which begin
-// on a Line and hold what others have left there, and may write still. If none
-// can be shared they are on the heap of Go, so that others cannot map them. It
-// makes no system call but where an arena is full.
+// TakeStable allocates n bytes of stable memory, 0 < n <= MaxStable. They begin on a Line
+// and hold what earlier users have left there, which may still write. If memory cannot be
+// shared the block is on Go's heap, and others cannot map it. It makes a system call only
+// if an arena is full.
 func (h *Heap) TakeStable(n int64) (Block, error) {
 	if n <= 0 || n > MaxStable {
 		return Block{}, fmt.Errorf("%d bytes of stable memory", n)
@@ -245,7 +252,7 @@ func (h *Heap) TakeStable(n int64) (Block, error) {
 	return b, nil
 }
 
-// smallest is the order of the smallest free stable blocks that are large enough,
+// smallest returns the order of the smallest free stable blocks of at least an order, or
 // orders if there are none.
 func (h *Heap) smallest(order int8) int {
 	at := int(order)
@@ -255,8 +262,8 @@ func (h *Heap) smallest(order int8) int {
 	return at
 }
 
-// stabilize makes a stable block of at least an order of other memory. mu is
-// given away where there is none.
+// stabilize makes a stable block of at least an order out of other memory. If there is none
+// it releases mu meanwhile.
 func (h *Heap) stabilize(order int8) error {
 	size := int64(Line) << order
 	for _, n := range [...]int64{max(size, chunkBytes), size} {
@@ -276,15 +283,15 @@ func (h *Heap) stabilize(order int8) error {
 	return err
 }
 
-// addStable enters free stable memory, of Line<<i bytes. mu is held.
+// addStable adds free stable memory of Line<<i bytes. The caller holds mu.
 func (h *Heap) addStable(a *arena, off, n int64) {
 	order := int8(bits.Len64(uint64(n/Line)) - 1)
 	h.stable[order] = append(h.stable[order], Block{arena: a, off: off, order: order, fresh: true})
 }
 
-// Put takes a block back. used: others may still write there; the memory is not
-// given out again. The engine's lock is not held, or the block is a stable one;
-// a Sweep follows.
+// Put frees a block. used says that others may still write there: the memory is not
+// allocated again. The caller must not hold the engine's lock unless the block is stable;
+// then it must call Sweep afterwards.
 func (h *Heap) Put(b Block, used bool) {
 	a := b.arena
 	h.mu.Lock()
@@ -308,7 +315,7 @@ func (h *Heap) Put(b Block, used bool) {
 	}
 }
 
-// own finds a block of this process by its name.
+// own returns the block of this process with a name.
 func (h *Heap) own(n *Name) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -325,8 +332,8 @@ func (h *Heap) own(n *Name) ([]byte, error) {
 	return a.mem[n.Off:][:n.Bytes:n.Bytes], nil
 }
 
-// Sweep gives up the arenas of a process that has ended, once no block is in
-// use. The engine's lock is not held.
+// Sweep frees the arenas of a process that has ended, once their blocks are not in use. It
+// is called without the engine's lock.
 func (h *Heap) Sweep() {
 	h.mu.Lock()
 	var gone []*arena
@@ -342,7 +349,7 @@ func (h *Heap) Sweep() {
 	}
 }
 
-// Close tells that the process ends.
+// Close says that the process ends.
 func (h *Heap) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -350,14 +357,14 @@ func (h *Heap) Close() {
 	h.Sweep()
 }
 
-// Live is the number of blocks in use, Kept that of arenas that are kept.
+// Live returns the number of blocks in use.
 func (h *Heap) Live() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.live
 }
 
-// Kept is the number of arenas that are kept.
+// Kept returns the number of kept arenas.
 func (h *Heap) Kept() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

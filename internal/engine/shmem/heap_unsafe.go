@@ -2,7 +2,7 @@
 
 package shmem
 
-// unsafe: memory of a wider alignment than Go gives.
+// unsafe: memory with a larger alignment than Go gives.
 
 import "unsafe"
 

@@ -11,8 +11,8 @@ import (
 	"gompi/transport"
 )
 
-// Sharing is what heap and cache need of an engine; no method is called with a
-// lock held.
+// Sharing is what heap and cache need from an engine. Its methods are called without a
+// lock.
 type Sharing interface {
 	Self() wire.ProcID
 	Share(n int) (mem []byte, place uint64, err error)
@@ -21,35 +21,35 @@ type Sharing interface {
 	Leave(mem []byte)
 }
 
-// Name says where a block is, to those who map it. One that came from another
-// process is not believed.
+// Name says where a block is, for processes that map it. A name from another process is not
+// trusted.
 type Name struct {
 	Owner wire.ProcID
-	// Place is what the owner's transport calls the arena, Total its bytes.
+	// Place is the arena in the owner's transport, Total its length in bytes.
 	Place uint64
 	Total int64
-	// Off and Bytes are where in the arena the block is.
+	// Off and Bytes say where in the arena the block is.
 	Off, Bytes int64
-	// Generation is a number that no other block at this offset has, never 0.
+	// Generation differs from that of every other block at this offset; it is never 0.
 	Generation uint32
-	// Kept: the arena stays as long as its owner does, and so does a mapping of
-	// it; else it goes with the block.
+	// Kept: the arena stays as long as its owner, and so does a mapping of it. Otherwise it
+	// goes with the block.
 	Kept bool
 }
 
-// privatePlace marks the number of an arena that nobody else can map.
+// privatePlace marks an arena that other processes cannot map.
 const privatePlace = 1 << 63
 
-// ErrPrivate is the error of mapping what is not shared.
+// ErrPrivate is the error of mapping memory that is not shared.
 var ErrPrivate = errors.New("memory is not shared")
 
-// NameBytes is the length of a name among other bytes, which say who the owner is.
+// NameBytes is the length of an encoded name. It does not contain the owner.
 const NameBytes = 36
 
-// keptBit is set in what is written of Total.
+// keptBit encodes Kept in the word of Total.
 const keptBit = 1 << 63
 
-// Put writes a name, but for its owner.
+// Put encodes a name without its owner.
 func (n *Name) Put(b []byte) {
 	total := uint64(n.Total)
 	if n.Kept {
@@ -63,7 +63,7 @@ func (n *Name) Put(b []byte) {
 	le.PutUint32(b[32:], n.Generation)
 }
 
-// GetName reads a name of a process's block.
+// GetName decodes a name of a block of owner.
 func GetName(b []byte, owner wire.ProcID) Name {
 	le := binary.LittleEndian
 	total := le.Uint64(b[8:])
@@ -73,7 +73,7 @@ func GetName(b []byte, owner wire.ProcID) Name {
 	}
 }
 
-// Check refuses what cannot be, whoever has the memory.
+// Check refuses impossible names.
 func (n *Name) Check() error {
 	if n.Total <= 0 || n.Total != int64(int(n.Total)) || n.Off < 0 || n.Bytes < 0 || n.Bytes > n.Total || n.Off > n.Total-n.Bytes || n.Generation == 0 {
 		return fmt.Errorf("process %v: %w: %d bytes at %d of shared memory of %d, generation %d", n.Owner, transport.ErrProtocol, n.Bytes, n.Off, n.Total, n.Generation)
