@@ -31,7 +31,7 @@ const agentArg = "--gompirun-agent"
 
 // joinFar joins a head with the agents of n hosts, which start starts, and returns its
 // half of the control plane.
-func joinFar(h *supervisor.Head, o *launch.Options, cfg server.Config, n int, start starter) (srv *server.Server, err error) {
+func joinFar(h *supervisor.Supervisor, o *launch.Options, cfg server.Config, n int, start starter) (srv *server.Server, err error) {
 	var conns []net.Conn
 	defer func() {
 		if err != nil {
@@ -48,7 +48,7 @@ func joinFar(h *supervisor.Head, o *launch.Options, cfg server.Config, n int, st
 		conns = append(conns, conn)
 	}
 	hear := func(host uint32) func(launch.Event) {
-		return func(ev launch.Event) { h.Post(func() { h.Hear(host, ev) }) }
+		return func(ev launch.Event) { h.Post(func() { h.HandleEvent(host, ev) }) }
 	}
 	out, in := far.NewOutput([2]int{1, 2}, hear(0)), far.NewInput(os.Stdin)
 	links, agents := make([]*link.Link, n), make([]launch.Host, n)
@@ -95,7 +95,7 @@ func runAgent(conn net.Conn) (inOrder bool, err error) {
 	}
 	o := &setup.Options
 	l := link.New(conn)
-	top := far.NewAgent(l)
+	top := far.NewReceiver(l)
 	a, err := spawner.New(o, setup.Job, maxProcs(o, cgroup.UsableCPUs()), top.Streams(), top.Tell, top.Post)
 	if err != nil {
 		return false, err

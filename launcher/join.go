@@ -21,7 +21,7 @@ import (
 // newJob joins a head, the agent of this host and their control plane, and who decides
 // about the job's size; nil: nobody. With a starter the agent is another process, which
 // may be on another host.
-func newJob(line *options, start starter) (h *supervisor.Head, w *steward, err error) {
+func newJob(line *options, start starter) (h *supervisor.Supervisor, w *steward, err error) {
 	o := &line.Options
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
@@ -86,7 +86,7 @@ func newJob(line *options, start starter) (h *supervisor.Head, w *steward, err e
 		}
 		return h, w, err
 	}
-	a, err := spawner.New(o, job, procs, streams, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
+	a, err := spawner.New(o, job, procs, streams, func(ev launch.Event) { h.HandleEvent(0, ev) }, h.Post)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ func hostNames(pretended int) []string {
 }
 
 // noteGroup says which group of newcomers starts, and after whom.
-func noteGroup(h *supervisor.Head, hosts []string, l *server.Launch) {
+func noteGroup(h *supervisor.Supervisor, hosts []string, l *server.Launch) {
 	g := l.Group
 	if g == nil {
 		return
@@ -137,7 +137,7 @@ func noteGroup(h *supervisor.Head, hosts []string, l *server.Launch) {
 }
 
 // hostConfig is what the control plane tells an agent, on its own goroutine.
-func hostConfig(a *spawner.Agent, post func(func())) server.HostConfig {
+func hostConfig(a *spawner.Spawner, post func(func())) server.HostConfig {
 	return server.HostConfig{
 		Reap:    func(p wire.ProcID) { post(func() { a.Reap(p) }) },
 		Lost:    func(p wire.ProcID) { post(func() { a.Lost(p) }) },

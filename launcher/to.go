@@ -84,7 +84,7 @@ func (t *tenant) begin(o *options) error {
 }
 
 // serve joins the lease with the job.
-func (t *tenant) serve(h *supervisor.Head, server *server.Server, w *steward) {
+func (t *tenant) serve(h *supervisor.Supervisor, server *server.Server, w *steward) {
 	t.lease.Serve(w.bell, func(total int) { server.Slots(atMost(t.slots, total)) })
 	go func() {
 		<-t.lease.Lost()

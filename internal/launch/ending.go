@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ending is how a process ended: by a signal, or with an exit code.
+// Ending tells how a process ended: by a signal, or with an exit code.
 type Ending struct {
-	Signal unix.Signal // 0: it exited
+	Signal unix.Signal // 0: the process exited
 	Core   bool        // a core file was written
 	Code   int
 }
 
-// String completes "rank 3 ...".
+// String completes a sentence such as "rank 3 ...".
 func (e Ending) String() string {
 	if e.Signal == 0 {
 		return fmt.Sprintf("exited with status %d", e.Code)
@@ -27,7 +27,7 @@ func (e Ending) String() string {
 	return text
 }
 
-// Status is what a shell would show.
+// Status returns the exit status that a shell would show.
 func (e Ending) Status() int {
 	if e.Signal != 0 {
 		return ExitSignal + int(e.Signal)

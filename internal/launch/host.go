@@ -12,56 +12,56 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// Host is what a head wants of an agent. All is one way.
+// Host is a spawner as the supervisor sees it. All calls are one way: answers come as
+// events.
 type Host interface {
-	// Open prepares for the first start.
+	// Open prepares for the first Start.
 	Open() error
-	// Start forks processes in order; on an error the rest is not started. EvStarted
-	// tells of each that was, and then EvBegun that these were all, or why not. Halt
-	// ends the Start that p belongs to: what is not forked yet is not started.
+	// Start forks processes in order, and stops at the first error. An EvStarted reports
+	// each process that runs; then one EvBegun reports that all were started, or the
+	// error. Halt stops the Start that p belongs to: processes that are not forked yet are
+	// not started.
 	Start(list []Start)
 	Halt(p wire.ProcID)
-	// Adopt: a process that runs under another name is the newcomer s from now on. If
-	// it has ended, so has s.
+	// Adopt makes a spare process the newcomer s. If the spare has ended, so has s.
 	Adopt(spare wire.ProcID, s Start)
-	// Signal goes to the group of a process, SignalAll to those of all that
-	// live; who is yet to be forked gets it then.
+	// Signal signals the process group of p, SignalAll those of all live processes. A
+	// process that is not forked yet gets the signal when it is.
 	Signal(p wire.ProcID, s unix.Signal)
 	SignalAll(s unix.Signal)
-	// Main says who is in the main set, in order, of which this host may have some.
-	Main(procs []wire.ProcID)
-	// TakeStdin: a process of this host reads standard input from now on, of which
-	// one of another has had some.
+	// SetMain gives the members of the main set, in order of rank, on all hosts.
+	SetMain(procs []wire.ProcID)
+	// TakeStdin moves standard input to a process of this host, from one of another host
+	// that has read some of it.
 	TakeStdin()
-	// Rename says what processes are called from now on.
+	// Rename gives processes new labels.
 	Rename(list []Named)
-	// Judged is the head's word on an exit that it was told of, for the others
-	// in the job, and Gone that on a process that is lost.
-	Judged(p wire.ProcID, how string, clean bool)
-	Gone(p wire.ProcID, how string)
-	// Print writes to standard error, after what processes that have ended
-	// wrote.
+	// ReportExit passes on the supervisor's judgement of an exit, for the other processes
+	// of the job; ReportLost does so for a process that is lost.
+	ReportExit(p wire.ProcID, how string, clean bool)
+	ReportLost(p wire.ProcID, how string)
+	// Print writes to standard error, after the output of processes that have ended.
 	Print(text string)
-	// Resumed: gompirun was continued.
+	// Resumed is called when gompirun was continued (SIGCONT).
 	Resumed()
-	// Drain lets the output end when the last process has written its own.
+	// Drain ends the output when the last process has written its own.
 	Drain()
-	// Close reaps what has ended, and leaves nothing behind if nothing runs.
+	// Close reaps ended processes, and if no process runs it leaves nothing behind.
 	Close()
 }
 
-// Start is a process to start.
+// Start describes one process to start.
 type Start struct {
 	protocol.StartProc
 	Label Label
-	First bool // started by the command line; else while the job runs
-	App   int  // its number on the command line
+	First bool // started by the command line, not while the job runs
+	App   int  // index of its program on the command line
 }
 
-// Spares reports whether it is to be a spare.
+// Spares reports whether the process is to be a spare.
 func (s *Start) Spares() bool { return s.Proc.Job == 0 }
 
-// OutputFile is the name under --output DIR; stream is stdout or stderr.
+// OutputFile returns the file name under --output DIR; stream is stdout or stderr.
 func (s *Start) OutputFile(stream string) string {
 	if s.First {
 		return fmt.Sprintf("rank.%d.%s", s.Rank, stream)
@@ -72,37 +72,37 @@ func (s *Start) OutputFile(stream string) string {
 	return fmt.Sprintf("proc.%d.%s", s.Proc.Serial, stream)
 }
 
-// EventKind says what an agent has seen.
+// EventKind tells what a spawner reports.
 type EventKind uint8
 
-// What agents have seen.
+// Kinds of events.
 const (
-	EvExited   EventKind = iota + 1 // a process has ended; Judged is to come
-	EvLost                          // what called Init is gone, the process runs on
-	EvDropped                       // killed, because it broke the protocol or reads nothing
-	EvReaped                        // nothing is left of a process
-	EvNoOutput                      // nobody takes the output of the job any more
-	EvDrained                       // all output is out
+	EvExited   EventKind = iota + 1 // a process has ended; the supervisor answers with ReportExit
+	EvLost                          // the program that called Init has ended, but the pid runs on
+	EvDropped                       // killed, because it broke the protocol or does not read
+	EvReaped                        // the pid of a process is free
+	EvNoOutput                      // the output of the job cannot be written any more
+	EvDrained                       // all output is written
 	EvStarted                       // a process runs
-	EvBegun                         // a Start is done
-	EvHostLost                      // nothing is heard of the agent any more
+	EvBegun                         // a Start is complete, or has failed
+	EvHostLost                      // the connection to the agent is lost
 )
 
-// OfProcess reports whether an event is about one process.
+// OfProcess reports whether events of this kind are about one process.
 func (k EventKind) OfProcess() bool { return k <= EvReaped || k == EvStarted }
 
-// Event is what an agent tells the head.
+// Event is a report of a spawner to the supervisor.
 type Event struct {
 	Kind   EventKind
-	Proc   wire.ProcID // EvBegun: who could not be started, if that is known
+	Proc   wire.ProcID // EvBegun: the process that could not be started, if known
 	End    Ending      // EvExited
-	PID    int         // EvStarted: for people
-	Text   string      // EvDropped, EvNoOutput, EvHostLost: why; EvBegun: why not all
-	Status int         // EvBegun: of gompirun, if not all
-	Closed bool        // EvNoOutput: its reader has closed it
+	PID    int         // EvStarted: the pid, for people only
+	Text   string      // EvDropped, EvNoOutput, EvHostLost: the reason; EvBegun: the error
+	Status int         // EvBegun: gompirun's exit status for the error
+	Closed bool        // EvNoOutput: the reader has closed the pipe
 }
 
-// Begun is the end of a Start.
+// Begun makes the event for the end of a Start.
 func Begun(err error) Event {
 	ev := Event{Kind: EvBegun}
 	if err != nil {
@@ -114,7 +114,8 @@ func Begun(err error) Event {
 	return ev
 }
 
-// Err is what Begun was made of, as far as people and exit statuses go.
+// Err returns the error that Begun was made from; only the text and the exit status are
+// kept.
 func (ev *Event) Err() error {
 	if ev.Text == "" {
 		return nil

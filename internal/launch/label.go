@@ -8,33 +8,33 @@ import (
 	"gompi/internal/base/wire"
 )
 
-// Role is what a process is in its job at the moment, as far as its name goes.
+// Role is the part that a process has in its job at the moment. It decides its name.
 type Role uint8
 
 // Roles.
 const (
-	Member  Role = iota // of the main set; until that is said, of the command line's world
-	Spawned             // started by a process of the job, and in no main set
-	New                 // comes by a change that is not decided, or has not happened
-	Leaver              // left the main set by a change; its rank is that which it had
+	Member  Role = iota // in the main set; until one is announced, started by the command line
+	Spawned             // started by a process of the job, and not in the main set
+	New                 // newcomer of a change that is not committed
+	Leaver              // left the main set by a change; it keeps its last rank
 	Outside             // not in the main set
-	Spare               // waits for a change to take it
+	Spare               // waits until a change takes it
 )
 
-// Label is what people know a process by. It changes when its job does.
+// Label is the name of a process for people. It changes when the job does.
 type Label struct {
 	Role       Role
 	Serial     uint32
-	Rank, Size int // in the main set (Member, Leaver), else in its world
+	Rank, Size int // in the main set (Member, Leaver), else in the world it was started with
 }
 
-// Named is a process by both its names.
+// Named is a process id with its label.
 type Named struct {
 	Proc  wire.ProcID
 	Label Label
 }
 
-// Name is how messages call a process.
+// Name returns the name of the process in messages.
 func (l Label) Name() string {
 	switch l.Role {
 	case Spawned:
@@ -51,7 +51,7 @@ func (l Label) Name() string {
 	return fmt.Sprintf("rank %d", l.Rank)
 }
 
-// Tag is what --tag puts before its lines.
+// Tag returns the prefix of its lines with --tag.
 func (l Label) Tag() string {
 	switch l.Role {
 	case Spawned, Outside:

@@ -4,7 +4,7 @@ package launch
 
 import "time"
 
-// Options is what the user wants of a job.
+// Options are the user's wishes for a job.
 type Options struct {
 	Apps      []App
 	Timeout   time.Duration
@@ -14,9 +14,9 @@ type Options struct {
 	Stdin     StdinTo
 	Bind      string // "core", "numa", "none", "" (by the number of ranks)
 	Verbose   bool
-	Spare     int // processes that wait for a change to take them
+	Spare     int // number of processes that wait until a change takes them
 	FT        bool
-	Settings  map[string]string // knobs by environment name
+	Settings  map[string]string // settings by environment name
 }
 
 // App is one program of the command line.
@@ -27,10 +27,10 @@ type App struct {
 	Wdir string
 }
 
-// StdinTo says who gets standard input: a rank, or one of the two below.
+// StdinTo is the rank that reads standard input, or one of the constants below.
 type StdinTo int
 
-// All ranks or none.
+// All ranks read it, or none.
 const (
 	StdinAll  StdinTo = -1
 	StdinNone StdinTo = -2

@@ -2,17 +2,17 @@
 
 package launch
 
-// Exit status of gompirun where it is not a rank's own.
+// Exit statuses of gompirun that are not a rank's own.
 const (
 	ExitFailure    = 1   // no memory, lost output, abort with code 0
 	ExitUsage      = 2   // wrong command line
 	ExitTimeout    = 124 // --timeout, as timeout(1) has it
 	ExitNotRunable = 126 // found, but not executable
 	ExitNotFound   = 127 // no such program
-	ExitSignal     = 128 // plus the signal's number
+	ExitSignal     = 128 // plus the number of the signal
 )
 
-// StartError is a program that cannot be started; Status is gompirun's exit
+// StartError is the error for a program that cannot be started; Status is gompirun's exit
 // status.
 type StartError struct {
 	Status int

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdin is gompirun's standard input, read only in the foreground: in the
-// background, reading the terminal would stop gompirun.
+// Stdin is gompirun's standard input. It is read in the foreground only: a read of the
+// terminal would stop a gompirun in the background.
 type Stdin struct {
 	file    *os.File
 	resumed chan struct{} // gompirun was continued (SIGCONT)
 }
 
-// NewStdin makes a Stdin of a file. One goroutine reads.
+// NewStdin makes a Stdin of a file. One goroutine may read it.
 func NewStdin(f *os.File) *Stdin { return &Stdin{file: f, resumed: make(chan struct{}, 1)} }
 
 func (s *Stdin) Read(b []byte) (int, error) {
@@ -25,7 +25,7 @@ func (s *Stdin) Read(b []byte) (int, error) {
 	return s.file.Read(b)
 }
 
-// Resume is called after SIGCONT.
+// Resume must be called after SIGCONT.
 func (s *Stdin) Resume() {
 	select {
 	case s.resumed <- struct{}{}:
@@ -33,7 +33,7 @@ func (s *Stdin) Resume() {
 	}
 }
 
-// inForeground is false when f is our terminal and another job has it.
+// inForeground reports whether f is no terminal of ours, or we are its foreground job.
 func inForeground(f *os.File) bool {
 	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err != nil || pgrp == unix.Getpgrp()

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Line is one of gompirun's own.
+// Line formats one line of gompirun's own.
 func Line(format string, a ...any) string {
 	return "gompirun: " + strings.TrimRight(fmt.Sprintf(format, a...), "\n") + "\n"
 }
 
-// Say is for those who have no head.
+// Say prints a line of gompirun's own without a supervisor.
 func Say(format string, a ...any) {
 	WriteAll(2, []byte(Line(format, a...)))
 }
 
-// WriteAll writes all of b to a descriptor, also to one that somebody made
-// non-blocking.
+// WriteAll writes all of b to a descriptor, even to one that is non-blocking.
 func WriteAll(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)

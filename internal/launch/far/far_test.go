@@ -27,7 +27,7 @@ func frames(ms ...protocol.Message) []byte {
 }
 
 func output(stream uint8, n int) protocol.Message {
-	return &protocol.LaunchEvent{Kind: seenOutput, Stream: stream, Data: make([]byte, n)}
+	return &protocol.LaunchEvent{Kind: eventOutput, Stream: stream, Data: make([]byte, n)}
 }
 
 // What a head gets from the place of an agent is checked; more output than it has
@@ -43,10 +43,10 @@ func TestHostileAgent(t *testing.T) {
 	}{
 		{frames(output(0, 1)), "output of stream 0"},
 		{frames(output(3, 1)), "output of stream 3"},
-		{frames(&protocol.LaunchEvent{Kind: seenMarked}), "a mark that was not set"},
+		{frames(&protocol.LaunchEvent{Kind: eventMarked}), "a mark that was not set"},
 		{frames(&protocol.LaunchEvent{Kind: uint8(launch.EvHostLost)}), "unknown event"},
 		{frames(&protocol.LaunchEvent{}), "unknown event 0"},
-		{frames(&protocol.LaunchEvent{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
+		{frames(&protocol.LaunchEvent{Kind: eventReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
 		{frames(&protocol.LaunchCommand{}), "does not belong here"},
 		{frames(tooMuch...), "bytes of output unasked"},
 		{frames(output(1, 9))[:20], "unexpected EOF"},
@@ -81,10 +81,10 @@ func TestHostileAgent(t *testing.T) {
 }
 
 // A head that does not take output stops who writes it, and nobody else.
-func TestOutputWaitsForTheHead(t *testing.T) {
+func TestOutputWaitsForTheSupervisor(t *testing.T) {
 	ours, theirs := net.Pipe()
 	l := link.New(ours)
-	a := NewAgent(l)
+	a := NewReceiver(l)
 	l.Run()
 	got := make(chan protocol.LaunchEvent, 100)
 	go func() {
@@ -117,7 +117,7 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 		t.Errorf("output is written that nobody takes: %v", err)
 	default:
 	}
-	theirs.Write(frames(&protocol.LaunchCommand{Kind: doWrote, Stream: 1, Count: window}))
+	theirs.Write(frames(&protocol.LaunchCommand{Kind: cmdWrote, Stream: 1, Count: window}))
 	if err := <-written; err != nil {
 		t.Error(err)
 	}
@@ -131,20 +131,20 @@ func TestOutputWaitsForTheHead(t *testing.T) {
 }
 
 // What an agent gets from the place of a head is checked.
-func TestHostileHead(t *testing.T) {
+func TestHostileSupervisor(t *testing.T) {
 	for _, c := range []struct {
 		send []byte
 		why  string
 	}{
-		{frames(&protocol.LaunchCommand{Kind: 99}), "unknown errand 99"},
-		{frames(&protocol.LaunchCommand{Kind: doSetup}), "unknown errand"},
-		{frames(&protocol.LaunchCommand{Kind: doWrote, Stream: 3}), "stream 3"},
-		{frames(&protocol.LaunchCommand{Kind: doInput}, &protocol.LaunchCommand{Kind: doInput}), "input that nobody wants"},
+		{frames(&protocol.LaunchCommand{Kind: 99}), "unknown command 99"},
+		{frames(&protocol.LaunchCommand{Kind: cmdSetup}), "unknown command"},
+		{frames(&protocol.LaunchCommand{Kind: cmdWrote, Stream: 3}), "stream 3"},
+		{frames(&protocol.LaunchCommand{Kind: cmdInput}, &protocol.LaunchCommand{Kind: cmdInput}), "input that was not asked for"},
 		{frames(&protocol.LaunchEvent{}), "does not belong here"},
 	} {
 		ours, theirs := net.Pipe()
 		l := link.New(ours)
-		NewAgent(l)
+		NewReceiver(l)
 		why := make(chan error, 1)
 		l.OnEnd(func(err error) { why <- err })
 		l.Run()
@@ -180,7 +180,7 @@ func TestSetup(t *testing.T) {
 	}
 	for _, b := range [][]byte{
 		nil, wire.Bytes()[:5], wire.Bytes()[:wire.Len()-1], []byte("SSH-2.0-OpenSSH\r\n"),
-		frames(&protocol.LaunchEvent{}), frames(&protocol.LaunchCommand{Kind: doDrain}), frames(&protocol.LaunchCommand{Kind: doSetup, Data: []byte("{")}), frames(&protocol.LaunchCommand{Kind: doSetup, Data: []byte("{}")}),
+		frames(&protocol.LaunchEvent{}), frames(&protocol.LaunchCommand{Kind: cmdDrain}), frames(&protocol.LaunchCommand{Kind: cmdSetup, Data: []byte("{")}), frames(&protocol.LaunchCommand{Kind: cmdSetup, Data: []byte("{}")}),
 	} {
 		if s, err := read(b, false); err == nil {
 			t.Errorf("%.40q is a setup: %+v", b, s)

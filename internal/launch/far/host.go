@@ -19,30 +19,30 @@ import (
 	"gompi/internal/launch"
 )
 
-// Host is an agent at the other end of a link. Its methods never wait for it, nor
-// for the reader of the output.
+// Host is a spawner at the other end of a link. Its methods wait neither for it nor for
+// the reader of the output.
 type Host struct {
 	link  *link.Link
-	tell  func(launch.Event) // the head, from any goroutine
+	tell  func(launch.Event) // reports to the supervisor; any goroutine may call it
 	outs  *Output
-	bytes [2]int // of the output that is not written; guarded by the writers
+	bytes [2]int // output not written yet; guarded by the writers
 	input *Input
-	wants bool // the agent can take a piece of input; this and gone are guarded by input.mu
+	wants bool // the host asked for a piece of input; guarded by input.mu, as gone
 	gone  bool
 
 	mu     sync.Mutex
-	prints []string // wait for a mark each
+	prints []string // each waits for a mark
 	lost   bool
 }
 
-// Output is where the output of several hosts goes.
+// Output writes the output of several hosts.
 type Output struct {
 	writers [2]*writer
-	hosts   atomic.Int32 // that have not closed it
+	hosts   atomic.Int32 // number that have not closed it
 }
 
-// NewOutput makes an Output of two descriptors. Tell hears of it if one of them takes
-// nothing any more, from any goroutine.
+// NewOutput makes an Output for two descriptors. It calls tell, from any goroutine, if one
+// of them cannot be written any more.
 func NewOutput(out [2]int, tell func(launch.Event)) *Output {
 	o := &Output{}
 	for i, name := range [2]string{"standard output", "standard error"} {
@@ -56,8 +56,8 @@ func NewOutput(out [2]int, tell func(launch.Event)) *Output {
 // say writes a line of gompirun's own.
 func (o *Output) say(text string) { o.writers[1].put(nil, []byte(text), nil) }
 
-// close is called once by each host. The last writes what is not out yet, for a
-// moment.
+// close must be called once by each host. The last call waits a moment for output that is
+// not written.
 func (o *Output) close() {
 	if o.hosts.Add(-1) == 0 {
 		for _, w := range o.writers {
@@ -66,23 +66,23 @@ func (o *Output) close() {
 	}
 }
 
-// NewHost makes the agent at the other end of l, which is yet to be Run. Tell may be
-// called from any goroutine.
+// NewHost makes the host at the other end of l, which must not run yet. It calls tell from
+// any goroutine.
 func NewHost(l *link.Link, out *Output, in *Input, tell func(launch.Event)) *Host {
 	out.hosts.Add(1)
 	h := &Host{link: l, tell: tell, outs: out, input: in}
-	link.On(l, h.seen)
+	link.On(l, h.event)
 	l.OnEnd(h.ended)
 	return h
 }
 
 func (h *Host) send(m protocol.LaunchCommand) { h.link.Send(&m) }
 
-func (h *Host) Open() error { return nil } // the agent does so by itself
+func (h *Host) Open() error { return nil } // the receiver opens the spawner
 
-// Start sends the list in pieces.
+// Start sends the list in parts.
 func (h *Host) Start(list []launch.Start) {
-	m := protocol.LaunchCommand{Kind: doStart}
+	m := protocol.LaunchCommand{Kind: cmdStart}
 	size := 0
 	for _, s := range list {
 		n := 0
@@ -95,26 +95,26 @@ func (h *Host) Start(list []launch.Start) {
 			h.send(m)
 			m.Starts, size = nil, 0
 		}
-		m.Starts, size = append(m.Starts, errandStart(&s)), size+n
+		m.Starts, size = append(m.Starts, launchStart(&s)), size+n
 	}
 	m.Clean = true
 	h.send(m)
 }
 
-func errandStart(s *launch.Start) protocol.LaunchStart {
+func launchStart(s *launch.Start) protocol.LaunchStart {
 	return protocol.LaunchStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
 }
 
-func (h *Host) Halt(p wire.ProcID) { h.send(protocol.LaunchCommand{Kind: doHalt, Proc: p}) }
+func (h *Host) Halt(p wire.ProcID) { h.send(protocol.LaunchCommand{Kind: cmdHalt, Proc: p}) }
 
 func (h *Host) Adopt(spare wire.ProcID, s launch.Start) {
-	h.send(protocol.LaunchCommand{Kind: doAdopt, Count: spare.Serial, Starts: []protocol.LaunchStart{errandStart(&s)}})
+	h.send(protocol.LaunchCommand{Kind: cmdAdopt, Count: spare.Serial, Starts: []protocol.LaunchStart{launchStart(&s)}})
 }
 
-// Main sends the list in pieces.
-func (h *Host) Main(procs []wire.ProcID) {
+// SetMain sends the list in parts.
+func (h *Host) SetMain(procs []wire.ProcID) {
 	for left := procs; ; {
-		m := protocol.LaunchCommand{Kind: doMain, Names: make([]protocol.LaunchName, min(len(left), protocol.MaxRenames))}
+		m := protocol.LaunchCommand{Kind: cmdMain, Names: make([]protocol.LaunchName, min(len(left), protocol.MaxRenames))}
 		for i := range m.Names {
 			m.Names[i].Proc = left[i]
 		}
@@ -128,7 +128,7 @@ func (h *Host) Main(procs []wire.ProcID) {
 
 func (h *Host) Rename(list []launch.Named) {
 	for piece := range slices.Chunk(list, protocol.MaxRenames) {
-		m := protocol.LaunchCommand{Kind: doRename, Names: make([]protocol.LaunchName, len(piece))}
+		m := protocol.LaunchCommand{Kind: cmdRename, Names: make([]protocol.LaunchName, len(piece))}
 		for i, n := range piece {
 			m.Names[i] = protocol.LaunchName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
 		}
@@ -137,23 +137,23 @@ func (h *Host) Rename(list []launch.Named) {
 }
 
 func (h *Host) Signal(p wire.ProcID, s unix.Signal) {
-	h.send(protocol.LaunchCommand{Kind: doSignal, Proc: p, Signal: int(s)})
+	h.send(protocol.LaunchCommand{Kind: cmdSignal, Proc: p, Signal: int(s)})
 }
 
 func (h *Host) SignalAll(s unix.Signal) {
-	h.send(protocol.LaunchCommand{Kind: doSignalAll, Signal: int(s)})
+	h.send(protocol.LaunchCommand{Kind: cmdSignalAll, Signal: int(s)})
 }
 
-func (h *Host) Judged(p wire.ProcID, how string, clean bool) {
-	h.send(protocol.LaunchCommand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
+func (h *Host) ReportExit(p wire.ProcID, how string, clean bool) {
+	h.send(protocol.LaunchCommand{Kind: cmdJudged, Proc: p, Text: how, Clean: clean})
 }
 
-func (h *Host) Gone(p wire.ProcID, how string) {
-	h.send(protocol.LaunchCommand{Kind: doGone, Proc: p, Text: how})
+func (h *Host) ReportLost(p wire.ProcID, how string) {
+	h.send(protocol.LaunchCommand{Kind: cmdGone, Proc: p, Text: how})
 }
 
-// Print writes the text when the agent's word has come that all is here that
-// processes that have ended wrote.
+// Print writes the text after the mark that follows the output of processes that have
+// ended.
 func (h *Host) Print(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,35 +162,35 @@ func (h *Host) Print(text string) {
 		return
 	}
 	h.prints = append(h.prints, text)
-	h.send(protocol.LaunchCommand{Kind: doMark})
+	h.send(protocol.LaunchCommand{Kind: cmdMark})
 }
 
 func (h *Host) Resumed() { h.input.stdin.Resume() }
 
 func (h *Host) TakeStdin() { h.input.moveTo(h) }
 
-func (h *Host) Drain() { h.send(protocol.LaunchCommand{Kind: doDrain}) }
+func (h *Host) Drain() { h.send(protocol.LaunchCommand{Kind: cmdDrain}) }
 
-// Close ends the agent. What is not out yet is written for a moment.
+// Close closes the host. Output that is not written gets a moment.
 func (h *Host) Close() {
-	h.send(protocol.LaunchCommand{Kind: doClose})
+	h.send(protocol.LaunchCommand{Kind: cmdClose})
 	h.link.Close()
 	h.outs.close()
 }
 
-// seen takes what the agent says.
-func (h *Host) seen(m *protocol.LaunchEvent) error {
+// event handles an event of the host.
+func (h *Host) event(m *protocol.LaunchEvent) error {
 	switch m.Kind {
-	case seenOutput:
+	case eventOutput:
 		if m.Stream != 1 && m.Stream != 2 {
 			return fmt.Errorf("output of stream %d", m.Stream)
 		}
 		n := uint32(len(m.Data))
 		stream := m.Stream
-		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(protocol.LaunchCommand{Kind: doWrote, Stream: stream, Count: n}) }) {
+		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(protocol.LaunchCommand{Kind: cmdWrote, Stream: stream, Count: n}) }) {
 			return fmt.Errorf("more than %d bytes of output unasked", window)
 		}
-	case seenMarked:
+	case eventMarked:
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if len(h.prints) == 0 {
@@ -198,9 +198,9 @@ func (h *Host) seen(m *protocol.LaunchEvent) error {
 		}
 		h.outs.say(h.prints[0])
 		h.prints = h.prints[1:]
-	case seenWants:
+	case eventWants:
 		return h.input.want(h)
-	case seenReturn:
+	case eventReturn:
 		return h.input.returned(h, m.Data)
 	case uint8(launch.EvDrained):
 		go func() {
@@ -219,7 +219,7 @@ func (h *Host) seen(m *protocol.LaunchEvent) error {
 	return nil
 }
 
-// ended: nothing comes any more.
+// ended handles the end of the link.
 func (h *Host) ended(why error) {
 	h.mu.Lock()
 	h.lost = true

@@ -13,17 +13,17 @@ import (
 	"gompi/internal/launch"
 )
 
-// Input is the standard input of a job. Its processes on one host read it at a time;
-// when it moves, what those of the last one were sent and have not read moves, too.
+// Input is the standard input of a job. Processes of one host read it at a time. When it
+// moves to another host, input that was sent but not read moves too.
 type Input struct {
 	stdin *launch.Stdin
 
 	mu      sync.Mutex
-	at      *Host    // whose processes have it; nil: nobody has wanted it yet
-	next    *Host    // whose are to have it, once at has returned what was not read
-	back    [][]byte // what it has returned so far
-	rest    [][]byte // what was read, and not sent
-	size    int      // bytes of back
+	at      *Host    // the host that reads it; nil: no host has asked yet
+	next    *Host    // the host that reads next, once at has returned unread input
+	back    [][]byte // input that at has returned so far
+	rest    [][]byte // input that was read but not sent
+	size    int      // bytes in back
 	reading bool
 	ended   bool
 }
@@ -31,7 +31,7 @@ type Input struct {
 // NewInput makes an Input of a file.
 func NewInput(f *os.File) *Input { return &Input{stdin: launch.NewStdin(f)} }
 
-// want: the agent of a host can take a piece.
+// want handles a host's request for a piece.
 func (in *Input) want(h *Host) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -46,25 +46,25 @@ func (in *Input) want(h *Host) error {
 	return nil
 }
 
-// serve sends a piece, or reads one, if somebody wants it; mu is held.
+// serve sends a piece, or reads one, if the host at has asked. The caller holds mu.
 func (in *Input) serve() {
 	h := in.at
 	switch {
 	case h == nil || in.next != nil || !h.wants:
 	case len(in.rest) > 0:
 		h.wants = false
-		h.send(protocol.LaunchCommand{Kind: doInput, Data: in.rest[0]})
+		h.send(protocol.LaunchCommand{Kind: cmdInput, Data: in.rest[0]})
 		in.rest = in.rest[1:]
 	case in.ended:
 		h.wants = false
-		h.send(protocol.LaunchCommand{Kind: doInput})
+		h.send(protocol.LaunchCommand{Kind: cmdInput})
 	case !in.reading:
 		in.reading = true
 		go in.read()
 	}
 }
 
-// read ends with gompirun: nothing interrupts it.
+// read cannot be interrupted: it may run until gompirun ends.
 func (in *Input) read() {
 	buf := make([]byte, protocol.MaxChunk)
 	n, _ := in.stdin.Read(buf)
@@ -72,14 +72,14 @@ func (in *Input) read() {
 	defer in.mu.Unlock()
 	in.reading = false
 	if n > 0 {
-		in.rest = append(in.rest, buf[:n]) // an error comes again
+		in.rest = append(in.rest, buf[:n]) // the next Read returns the error again
 	} else {
 		in.ended = true
 	}
 	in.serve()
 }
 
-// moveTo lets processes of a host read from now on.
+// moveTo moves the input to a host.
 func (in *Input) moveTo(h *Host) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -93,12 +93,12 @@ func (in *Input) moveTo(h *Host) {
 		if in.next = h; in.at.gone {
 			in.moved()
 		} else {
-			in.at.send(protocol.LaunchCommand{Kind: doReturn})
+			in.at.send(protocol.LaunchCommand{Kind: cmdReturn})
 		}
 	}
 }
 
-// returned takes what the agent of a host sends back; nothing: that was all.
+// returned takes unread input from a host; an empty slice is the last.
 func (in *Input) returned(h *Host, data []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -113,7 +113,7 @@ func (in *Input) returned(h *Host, data []byte) error {
 	return nil
 }
 
-// moved: all is back that comes back; mu is held.
+// moved completes a move when all unread input is back. The caller holds mu.
 func (in *Input) moved() {
 	in.at.wants = false
 	in.rest = append(in.back, in.rest...)
@@ -122,7 +122,7 @@ func (in *Input) moved() {
 	in.serve()
 }
 
-// lost: a host is gone, and with it what it was sent.
+// lost handles the loss of a host; the input sent to it is lost too.
 func (in *Input) lost(h *Host) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

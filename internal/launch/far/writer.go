@@ -9,11 +9,11 @@ import (
 	"gompi/internal/launch"
 )
 
-// lastWords is how long close waits for a reader that does not read.
-const lastWords = time.Second
+// closeWait is how long close waits for a reader that does not read.
+const closeWait = time.Second
 
-// writer writes pieces to a descriptor, on a goroutine of its own: a slow reader
-// stops nobody else.
+// writer writes pieces to a descriptor on a goroutine of its own, so that a slow reader
+// delays no other output.
 type writer struct {
 	fd     int
 	failed func(err error) // called once, on that goroutine
@@ -21,12 +21,12 @@ type writer struct {
 	mu    sync.Mutex
 	cond  sync.Cond // queue, bytes, ended have changed
 	queue []piece
-	all   int // pieces
+	left  int // number of pieces not written
 	ended bool
 }
 
-// piece is what is written at once. Written, which may be nil, is called afterwards,
-// also when nobody takes it any more; of counts the bytes of those who wait for that.
+// piece is written at once. Then written, if not nil, is called, also if the output is
+// broken. of, if not nil, counts the unwritten bytes of one source.
 type piece struct {
 	data    []byte
 	of      *int
@@ -40,8 +40,8 @@ func newWriter(fd int, failed func(error)) *writer {
 	return w
 }
 
-// put queues a piece, which the writer owns from now on. of counts the bytes of
-// this source that wait: put returns false if they are too many.
+// put queues a piece and takes ownership of data. It returns false if more than a window
+// of bytes of this source waits; of counts them.
 func (w *writer) put(of *int, data []byte, written func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,23 +51,23 @@ func (w *writer) put(of *int, data []byte, written func()) bool {
 		}
 	}
 	w.queue = append(w.queue, piece{data, of, written})
-	w.all++
+	w.left++
 	w.cond.Broadcast()
 	return true
 }
 
-// wait returns when all is written.
+// wait returns when all pieces are written.
 func (w *writer) wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.all > 0 && !w.ended {
+	for w.left > 0 && !w.ended {
 		w.cond.Wait()
 	}
 }
 
-// close ends the writer when all is written, or soon.
+// close ends the writer when all is written, or after closeWait.
 func (w *writer) close() {
-	end := time.AfterFunc(lastWords, w.end)
+	end := time.AfterFunc(closeWait, w.end)
 	w.wait()
 	end.Stop()
 	w.end()
@@ -102,7 +102,7 @@ func (w *writer) run() {
 				}
 			}
 			w.mu.Lock()
-			w.all--
+			w.left--
 			if p.of != nil {
 				*p.of -= len(p.data)
 			}

@@ -10,28 +10,28 @@ import (
 	"gompi/internal/launch"
 )
 
-// child is a process that the agent has started, or is about to.
+// child is a process that the spawner has started, or is about to start.
 type child struct {
 	launch.Start
-	cpus   cpus.Set
-	local  int           // its number among the living processes of the job on this host
-	batch  *batch        // with which it is being started
-	early  []unix.Signal // that came before it was
-	tag    string
-	spread bool // is to be let go soon
+	cpus    cpus.Set
+	local   int           // its index among the live processes of the job on this host
+	batch   *batch        // the start under way that it belongs to; nil afterwards
+	pending []unix.Signal // signals to send once it is forked
+	tag     string
+	spread  bool // its binding is released soon
 
 	pid      int
 	out, err *source
 	exited   bool
-	lost     bool // what joined is gone, and the process runs on
+	lost     bool // the program that joined has ended, but the pid runs on
 }
 
-// childTable finds those of an agent by their two names, until they are reaped.
+// childTable finds children by id and by pid, until they are reaped.
 type childTable struct {
 	byID   map[wire.ProcID]*child
 	pids   map[int]*child
-	live   int     // started and not exited
-	locals numbers // of those that live or are to be started
+	live   int     // number that are started and have not exited
+	locals numbers // indices of children that live or are to be started
 }
 
 func newChildTable() childTable {
@@ -39,24 +39,24 @@ func newChildTable() childTable {
 }
 
 func (t *childTable) add(s launch.Start) *child {
-	s.Argv = nil // who reads it has it
+	s.Argv = nil // not needed any more
 	c := &child{Start: s, local: t.locals.take()}
 	t.byID[s.Proc] = c
 	return c
 }
 
-func (t *childTable) began(c *child, n newborn) {
+func (t *childTable) began(c *child, n forkedChild) {
 	c.pid, c.out, c.err, c.cpus = n.pid, n.out, n.err, n.cpus
 	t.pids[c.pid] = c
 	t.live++
 }
 
-// signal is for the group of c, if need be when it is there.
+// signal sends a signal to the group of c, or keeps it until c is forked.
 func (c *child) signal(s unix.Signal) {
 	switch {
 	case c.exited:
 	case c.pid == 0:
-		c.early = append(c.early, s)
+		c.pending = append(c.pending, s)
 	default:
 		unix.Kill(-c.pid, s)
 	}
@@ -68,7 +68,7 @@ func (t *childTable) ended(c *child) {
 	t.locals.put(c.local)
 }
 
-// forget is called when c is reaped, or cannot be started.
+// forget removes a child that is reaped, or cannot be started.
 func (t *childTable) forget(c *child) {
 	if !c.exited {
 		t.locals.put(c.local)

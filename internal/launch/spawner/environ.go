@@ -14,9 +14,8 @@ import (
 	"gompi/internal/launch"
 )
 
-// What a process is told of itself in its environment, besides the two
-// variables by which it joins; for programs that do not, or have not yet.
-// docs/running.md tells users.
+// Variables that tell a process about itself, besides the two by which it joins. They are
+// for programs that do not join, or have not joined yet. docs/running.md documents them.
 const (
 	EnvRank      = "GOMPI_RANK"
 	EnvSize      = "GOMPI_SIZE"
@@ -25,11 +24,11 @@ const (
 	EnvJob       = "GOMPI_JOB"
 )
 
-// identity is the part of a process's environment that is its own.
-func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
+// identity returns the variables that differ from process to process.
+func (sp *Spawner) identity(s *launch.Start, local, localSize int) []string {
 	env := []string{
-		protocol.EnvAddr + "=" + a.plane.Addr(), protocol.EnvToken + "=" + a.plane.Token(tokenOf(s)),
-		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
+		protocol.EnvAddr + "=" + sp.control.Addr(), protocol.EnvToken + "=" + sp.control.Token(tokenOf(s)),
+		fmt.Sprintf("%s=%016x", EnvJob, uint64(sp.job)),
 		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
 	}
 	if s.Spares() {
@@ -38,9 +37,9 @@ func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
 	return append(env, fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size))
 }
 
-// environment is base with the values of set in it, each name once (the first
-// of two would win), and without what identity adds: base may have it from
-// another gompirun.
+// environment returns base with the values of set in it. Each name occurs once, as the
+// first of two would win. It leaves out the variables of identity, which base may have
+// from another gompirun.
 func environment(base, set []string) []string {
 	last := map[string]string{}
 	for _, x := range set {
@@ -67,8 +66,8 @@ func environment(base, set []string) []string {
 	return env
 }
 
-// programOf is the program of the command line that a process is started as, with what
-// was asked for it beside that.
+// programOf returns the program of the command line that a process is started as, with the
+// environment and directory that its own start adds.
 func programOf(o *launch.Options, s *launch.Start) *launch.App {
 	of := &o.Apps[s.App]
 	if s.Default() {
@@ -83,12 +82,13 @@ func programOf(o *launch.Options, s *launch.Start) *launch.App {
 	return &own
 }
 
-// sameAround reports whether two processes find the same around themselves.
-func sameAround(s, t *launch.Start) bool {
+// sameEnvironment reports whether two processes start in the same directory with the same
+// path and variables.
+func sameEnvironment(s, t *launch.Start) bool {
 	return s.Dir == t.Dir && s.Path == t.Path && slices.Equal(s.Env, t.Env)
 }
 
-// searchPath is the PATH that the program will see.
+// searchPath returns the PATH that the program will see.
 func searchPath(a *launch.App) string {
 	path := os.Getenv("PATH")
 	for _, x := range a.Env {
@@ -99,7 +99,8 @@ func searchPath(a *launch.App) string {
 	return path
 }
 
-// tokenOf is whose token a process shows: that of a spare's place, until it is taken.
+// tokenOf returns the id whose token a process shows: for a spare, that of the spare,
+// until a change takes it.
 func tokenOf(s *launch.Start) wire.ProcID {
 	if s.Spares() {
 		return wire.ProcID{Serial: s.Spare}

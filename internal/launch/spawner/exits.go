@@ -11,8 +11,7 @@ import (
 	"gompi/internal/launch"
 )
 
-// exitPoller sees children exit, in the order in which they do, and leaves them
-// unreaped.
+// exitPoller sees children exit, in order, and leaves them unreaped.
 type exitPoller struct {
 	epoll  int
 	exited func(pid int, e launch.Ending) // called on the poller's goroutine
@@ -60,9 +59,8 @@ func (w *exitPoller) run() {
 			if !done {
 				continue
 			}
-			// Closing alone does not take it out of epoll: a child between
-			// fork and exec has a copy. Once closed, the number may be
-			// somebody else's.
+			// A close alone does not remove it from epoll: a child between fork and exec
+			// has a copy. After the close another file may get the number.
 			unix.EpollCtl(w.epoll, unix.EPOLL_CTL_DEL, int(ev.Fd), nil)
 			w.mu.Lock()
 			delete(w.pids, ev.Fd)

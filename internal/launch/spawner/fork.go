@@ -14,43 +14,43 @@ import (
 	"gompi/internal/launch"
 )
 
-// forker is the OS thread that forks. The kernel sends a child its death
-// signal when the thread that forked it ends, so this one never does.
+// forker is the OS thread that forks. The kernel sends a child its death signal when the
+// thread that forked it ends, so this thread never ends.
 type forker struct {
 	mu    sync.Mutex
 	cond  sync.Cond // queue has changed
 	queue []func()
 }
 
-// By how much timers of children may be late, and of their children (timer slack). Each
-// time a Go process wakes its monitor looks every 20 us what it does, for a millisecond.
-// With the kernel's 50 us of slack that is a fifth of what a start takes, and a third of
-// what barriers of processes take that share processors and sleep. Where a processor has
-// more than packedAbove of them, each waits longer for it than for a tick of the kernel,
-// and is watched all that time.
+// Timer slack of children and of their descendants: how late their timers may be. Each
+// time a Go process wakes, its monitor polls every 20 us for a millisecond. With the
+// kernel's 50 us of slack that is a fifth of the time of a start, and a third of the time
+// of barriers between processes that share processors and sleep. If a processor has more
+// than oversubscribedAbove processes, each waits longer than a tick of the kernel for it,
+// and its monitor polls all that time.
 const (
-	childSlack  = 400 * time.Microsecond
-	packedSlack = 4 * time.Millisecond
-	packedAbove = 8
+	childSlack          = 400 * time.Microsecond
+	oversubscribedSlack = 4 * time.Millisecond
+	oversubscribedAbove = 8
 )
 
-// slackOf is the slack of a child, one of so many on these processors.
+// slackOf returns the slack of one of procs children on so many processors.
 func slackOf(procs, cpus int) time.Duration {
-	if procs > packedAbove*cpus {
-		return packedSlack
+	if procs > oversubscribedAbove*cpus {
+		return oversubscribedSlack
 	}
 	return childSlack
 }
 
-// allow sets the slack of the children that this thread forks from now on.
-func allow(slack time.Duration) { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }
+// setSlack sets the slack of the children that this thread forks from now on.
+func setSlack(slack time.Duration) { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }
 
 func newForker() *forker {
 	f := &forker{}
 	f.cond.L = &f.mu
 	go func() {
 		runtime.LockOSThread()
-		allow(childSlack)
+		setSlack(childSlack)
 		for {
 			f.next()()
 		}
@@ -69,7 +69,7 @@ func (f *forker) next() func() {
 	return fn
 }
 
-// add has fn run on the forking thread, after what was added before.
+// add runs fn on the forking thread, after the functions that were added before.
 func (f *forker) add(fn func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,32 +77,32 @@ func (f *forker) add(fn func()) {
 	f.cond.Signal()
 }
 
-// do is add, and waits for fn.
+// do runs fn on the forking thread and waits for it.
 func (f *forker) do(fn func()) {
 	done := make(chan struct{})
 	f.add(func() { defer close(done); fn() })
 	<-done
 }
 
-// spec is a process to fork.
+// spec describes a process to fork.
 type spec struct {
 	path  string
 	argv  []string
 	env   []string
 	dir   string
 	files [3]int
-	cpus  *unix.CPUSet // nil: those of gompirun
-	bound bool         // Set are an order of the user, not only a good place
-	name  string       // for people
+	cpus  *unix.CPUSet // nil: gompirun's own
+	bound bool         // cpus were requested by the user (--bind), and are not only a preference
+	name  string       // for messages
 	tag   string
 	stdin stdinKind
 	slack time.Duration
 }
 
-// fork starts a process in a process group of its own; it dies with gompirun.
-// It must run on the forking thread. The caller owns pidfd. The soft limit on
-// open files, which the Go runtime raises for gompirun, is the original one
-// in the child (package syscall sees to it).
+// fork starts a process in a process group of its own; it dies with gompirun. It must run
+// on the forking thread. The caller owns pidfd. The soft limit on open files, which the Go
+// runtime raises for gompirun, is the original one in the child (package syscall restores
+// it).
 func fork(s *spec) (pid, pidfd int, err error) {
 	if s.cpus != nil {
 		undo, err := moveTo(s.cpus)
@@ -114,7 +114,7 @@ func fork(s *spec) (pid, pidfd int, err error) {
 		}
 		defer undo()
 	}
-	allow(s.slack)
+	setSlack(s.slack)
 	pidfd = -1
 	pid, err = syscall.ForkExec(s.path, s.argv, &syscall.ProcAttr{
 		Dir:   s.dir,
@@ -137,7 +137,7 @@ func fork(s *spec) (pid, pidfd int, err error) {
 	return pid, pidfd, nil
 }
 
-// moveTo binds this thread, for the child to inherit it. undo is never nil.
+// moveTo binds this thread to cpus, for the child to inherit. undo is never nil.
 func moveTo(cpus *unix.CPUSet) (undo func(), err error) {
 	var own unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &own); err != nil {

@@ -19,32 +19,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GuardianArg as first argument makes gompirun a guardian.
+// GuardianArg as the first argument makes gompirun a guardian.
 const GuardianArg = "--gompirun-guardian"
 
-// Guardian is gompirun's handle of a guardian process. That one waits for the end of
-// a pipe, which means that gompirun is gone: then it kills the process groups that are left,
-// which it finds in a file of numbers. The death signal alone would miss the children of
-// ranks.
+// Guardian is gompirun's handle of a guardian process. The guardian waits for the end of a
+// pipe, which means that gompirun has ended. Then it kills the process groups that are
+// left, which it finds in a file of numbers. The death signal alone would miss the
+// children of ranks.
 type Guardian struct {
 	pid    int
-	pipe   int // write end, into which nothing is written
-	groups int // a memfd of 32-bit numbers; 0 is none
+	pipe   int // write end; nothing is written to it
+	groups int // a memfd of 32-bit group ids; 0 marks a free entry
 
 	mu   sync.Mutex
 	free numbers
-	at   map[int]int // where in the file a group is
+	at   map[int]int // index in the file by group id
 }
 
-// The guardian's descriptors beside standard output and error.
+// Descriptors of the guardian beside standard output and error.
 const (
 	guardPipe   = 0
 	guardGroups = 3
-	guardLease  = 4 // if there is one
+	guardLease  = 4 // optional
 )
 
-// StartGuardian starts a guardian process. It keeps lease, a descriptor, open until nothing
-// of its groups runs; 0: there is none. Null is /dev/null.
+// StartGuardian starts a guardian process. null is /dev/null. The guardian keeps the
+// descriptor lease open until no process of its groups runs; 0: there is no lease.
 func StartGuardian(null, lease int) (*Guardian, error) {
 	groups, err := unix.MemfdCreate("gompirun groups", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -62,7 +62,7 @@ func StartGuardian(null, lease int) (*Guardian, error) {
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"gompirun", GuardianArg}, &syscall.ProcAttr{
 		Env: []string{"GOMAXPROCS=1", "GOGC=off"},
-		// A session of its own, because it has to survive the terminal.
+		// A session of its own lets it survive the terminal.
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -74,7 +74,7 @@ func StartGuardian(null, lease int) (*Guardian, error) {
 	return &Guardian{pid: pid, pipe: p[1], groups: groups, at: map[int]int{}}, nil
 }
 
-// Add tells that a group lives. The guardian does not wake.
+// Add records a live group. It does not wake the guardian.
 func (g *Guardian) Add(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,8 +82,8 @@ func (g *Guardian) Add(pgid int) {
 	g.write(g.at[pgid], int32(pgid))
 }
 
-// Remove tells that a group is over, before its leader is reaped: afterwards the number may
-// be another group's.
+// Remove forgets a group. It must be called before the leader of the group is reaped:
+// afterwards another group may get the number.
 func (g *Guardian) Remove(pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +94,7 @@ func (g *Guardian) Remove(pgid int) {
 	}
 }
 
-// write ignores errors, as of memory: the death signal still kills the ranks
+// write ignores errors, such as lack of memory: the death signal still kills the ranks
 // themselves.
 func (g *Guardian) write(at int, n int32) {
 	var b [4]byte
@@ -115,10 +115,10 @@ func (g *Guardian) Stop() {
 	unix.Close(g.groups)
 }
 
-// Guard is the guardian process.
+// Guard runs the guardian process and returns its exit status.
 func Guard() int {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
-	// An error ends the wait as an end does.
+	// An error ends the wait as the end of the pipe does.
 	_, _ = io.Copy(io.Discard, os.NewFile(guardPipe, "pipe"))
 	text, _ := io.ReadAll(io.NewSectionReader(os.NewFile(guardGroups, "groups"), 0, math.MaxInt64))
 	groups := map[int]bool{}
@@ -136,15 +136,14 @@ func Guard() int {
 	return 0
 }
 
-// How long the guardian holds a lease for processes that do not end after SIGKILL, and
-// how often it looks.
+// leaseWait is how long the guardian holds a lease for processes that do not end after
+// SIGKILL, and leasePoll the interval of its checks.
 const (
 	leaseWait = 10 * time.Second
 	leasePoll = 5 * time.Millisecond
 )
 
-// runs reports whether a process of these groups is still there, but for what is left of
-// one that has ended.
+// runs reports whether a process of these groups still runs. Zombies do not count.
 func runs(groups map[int]bool) bool {
 	procs, err := os.ReadDir("/proc")
 	for _, p := range procs {
@@ -153,7 +152,7 @@ func runs(groups map[int]bool) bool {
 		}
 		text, err := os.ReadFile("/proc/" + p.Name() + "/stat")
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		// PID (NAME) STATE PARENT GROUP, where NAME may be anything.
 		f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
@@ -164,5 +163,5 @@ func runs(groups map[int]bool) bool {
 			return true
 		}
 	}
-	return err != nil // then nothing is known
+	return err != nil // unknown: assume that one runs
 }

@@ -17,7 +17,7 @@ const (
 	lineWait = 100 * time.Millisecond
 )
 
-// stream is one process's stdout or stderr, as far as lines go.
+// stream is the stdout or stderr of one process, as lines.
 type stream struct {
 	tag string // "[3] ", "" without --tag
 	// held is the start of a line that has not been passed on, at most
@@ -27,24 +27,21 @@ type stream struct {
 	since, last time.Time
 }
 
-// lines merges streams into one output so that lines stay whole. A stream
-// that was passed on up to the middle of a line (a prompt, a huge line) is the
-// owner of the output; the others have to wait until its line ends or it has
-// been silent for a while. Without tags the bytes of each stream come out as
-// they went in.
-//
-// It is a pure state machine: no clock, no descriptors.
+// lines merges streams into one output so that lines stay whole. A stream whose output
+// ends inside a line (a prompt, a huge line) owns the output; the others wait until its
+// line ends or it has been silent for a while. Without tags the bytes of each stream come
+// out unchanged. It is a pure state machine: no clock, no descriptors.
 type lines struct {
 	owner *stream
 	buf   []byte // reused for tagged output
 }
 
-// mayWrite reports whether s may be passed on now.
+// mayWrite reports whether output of s may be written now.
 func (l *lines) mayWrite(s *stream) bool { return l.owner == nil || l.owner == s }
 
-// feed takes what s said, which is s.held and then some: data holds both. It
-// returns what to write now, valid until the next call, and keeps the rest.
-// all passes on an unfinished line too. Only if mayWrite(s).
+// feed takes new bytes of s: data holds s.held and then the new bytes. It returns the
+// bytes to write now, valid until the next call, and keeps the rest. all writes an
+// unfinished line too. It requires mayWrite(s).
 func (l *lines) feed(s *stream, data []byte, all bool) []byte {
 	k := bytes.LastIndexByte(data, '\n') + 1
 	if all || len(data)-k >= maxPartial {
@@ -65,8 +62,8 @@ func (l *lines) feed(s *stream, data []byte, all bool) []byte {
 	return out
 }
 
-// release takes the output from its owner. It returns what to write: with
-// tags, the end of the line.
+// release takes the output from its owner. It returns the bytes to write: with tags, the
+// end of the line.
 func (l *lines) release() []byte {
 	s := l.owner
 	l.owner = nil

@@ -2,9 +2,9 @@
 
 package spawner
 
-// numbers gives out numbers from 0, each time the lowest that is free.
+// numbers allocates numbers from 0, each time the lowest free one.
 type numbers struct {
-	taken []bool // to the highest number ever taken
+	taken []bool // up to the highest number ever taken
 	low   int    // all below are taken
 	used  int
 }

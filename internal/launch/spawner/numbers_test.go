@@ -50,7 +50,7 @@ func TestLocalNumbers(t *testing.T) {
 	a := newChildTable()
 	add := func(serial uint32) *child { return a.add(spawned(serial)) }
 	ps := []*child{add(1), add(2), add(3)}
-	a.began(ps[1], newborn{pid: 1002})
+	a.began(ps[1], forkedChild{pid: 1002})
 	a.ended(ps[1])
 	if p := add(4); p.local != 1 {
 		t.Errorf("number %d in place of one that has ended, want 1", p.local)
@@ -65,11 +65,11 @@ func TestLocalNumbers(t *testing.T) {
 // What is spawned takes the place of those that have ended, also if these are
 // not reaped yet, because others still use their pids.
 func TestSpawnedPlace(t *testing.T) {
-	a := &Agent{childTable: newChildTable()}
+	a := &Spawner{childTable: newChildTable()}
 	a.o, a.topo = &launch.Options{Bind: "core"}, cpus.Topology{Cores: []cpus.Set{{0, 4}, {1, 5}, {2, 6}, {3, 7}}}
 	for serial := range uint32(12) {
 		c := a.add(spawned(2 + serial))
-		if a.began(c, newborn{pid: int(1000 + serial)}); serial > 0 {
+		if a.began(c, forkedChild{pid: int(1000 + serial)}); serial > 0 {
 			if got := a.place(c, 0, 1, false).String(); got != "1,5" {
 				t.Errorf("process %d runs on %s", serial, got)
 			}

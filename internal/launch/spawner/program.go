@@ -15,14 +15,14 @@ import (
 	"gompi/internal/launch"
 )
 
-// lookup finds the file to execute for a program's name, as a shell does, and
-// in addition in the directory that the processes start in: `gompirun cg`
-// means ./cg if no cg is on the path. The result is absolute.
+// lookup finds the file to execute for a program's name, as a shell does, and also in the
+// directory that the processes start in: `gompirun cg` means ./cg if no cg is on the path.
+// The result is absolute.
 func lookup(name, wdir, searchPath string) (string, error) {
 	if wdir == "" {
 		var err error
 		if wdir, err = os.Getwd(); err != nil {
-			return "", noDir(os.Getenv("PWD"), err)
+			return "", dirError(os.Getenv("PWD"), err)
 		}
 	}
 	wdir, err := filepath.Abs(wdir)
@@ -30,7 +30,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 		return "", &launch.StartError{Status: launch.ExitFailure, Err: err}
 	}
 	if st, err := os.Stat(wdir); err != nil {
-		return "", noDir(wdir, err)
+		return "", dirError(wdir, err)
 	} else if !st.IsDir() {
 		return "", &launch.StartError{Status: launch.ExitFailure, Err: fmt.Errorf("%s is not a directory", wdir)}
 	}
@@ -55,7 +55,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 			return file, nil
 		}
 		if denied == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			denied = fmt.Errorf("cannot run %s: %w%s", file, err, fromSource(name, file))
+			denied = fmt.Errorf("cannot run %s: %w%s", file, err, sourceHint(name, file))
 		}
 	}
 	switch {
@@ -67,8 +67,8 @@ func lookup(name, wdir, searchPath string) (string, error) {
 	return "", &launch.StartError{Status: launch.ExitNotFound, Err: fmt.Errorf("no such program: %s is neither on the PATH nor in %s", name, wdir)}
 }
 
-// noDir: processes cannot start in their directory, by default that of gompirun.
-func noDir(dir string, err error) error {
+// dirError is the error for processes that cannot start in their directory.
+func dirError(dir string, err error) error {
 	text := fmt.Errorf("the directory in which processes start, %s: %w", dir, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		text = fmt.Errorf("the directory in which processes start, %s, is not there: %w", dir, err)
@@ -76,8 +76,8 @@ func noDir(dir string, err error) error {
 	return &launch.StartError{Status: launch.ExitFailure, Err: text}
 }
 
-// dirGone is an error if a directory, "": that of gompirun, is not there.
-func dirGone(dir string) error {
+// missingDir returns an error if a directory does not exist; "" is that of gompirun.
+func missingDir(dir string) error {
 	if dir != "" {
 		_, err := os.Stat(dir)
 		return err
@@ -86,8 +86,8 @@ func dirGone(dir string) error {
 	return err
 }
 
-// fromSource says how to run what is a Go program, but not a built one.
-func fromSource(name, file string) string {
+// sourceHint tells how to run a file or directory of Go source.
+func sourceHint(name, file string) string {
 	is := strings.HasSuffix(file, ".go")
 	if !is {
 		found, _ := filepath.Glob(filepath.Join(file, "*.go"))
@@ -112,7 +112,7 @@ func executable(file string) error {
 	case !st.Mode().IsRegular():
 		return errors.New("it is no regular file")
 	}
-	// Root passes access(2) only if some x bit is set, as execve wants it.
+	// Root passes access(2) only if some x bit is set, which execve requires.
 	if unix.Access(file, unix.X_OK) != nil {
 		return errors.New("it is not executable")
 	}

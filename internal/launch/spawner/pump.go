@@ -12,12 +12,12 @@ import (
 	"gompi/internal/launch"
 )
 
-// pump forwards the streams of all processes into one descriptor, or each into
-// a file of its own. It reads from a process only when it can write, so a slow
-// reader of gompirun's output slows the ranks down, and memory stays bounded.
+// pump forwards the streams of all processes into one descriptor, or each into a file of
+// its own. It reads from a process only when it can write, so a slow reader of gompirun's
+// output slows the ranks down, and memory stays bounded.
 type pump struct {
 	dest   outlet
-	failed func(to string, err error) // called on the pump's goroutine, once for each outlet that breaks
+	failed func(to string, err error) // called on the pump's goroutine, once for each outlet that fails
 	epoll  int
 	wake   int // eventfd: finish or close was called
 	done   chan struct{}
@@ -25,33 +25,33 @@ type pump struct {
 	mu        sync.Mutex
 	sources   map[int32]*source // by descriptor
 	finishing []*source
-	marks     []func() // to be called after what is finished
+	marks     []func() // called after the finishing streams are written
 	closing   bool
 
 	// Owned by run.
 	lines  lines
-	parked []*source // readable, but the output has another owner
+	parked []*source // readable, but another stream owns the output
 	held   map[*source]struct{}
 	buf    []byte
 }
 
-// outlet is where output goes. Once it is broken, output is dropped: the head
-// has been told and ends the job.
+// outlet is a destination of output. Once it is broken, output is dropped: the supervisor
+// was told and ends the job.
 type outlet struct {
 	fd     int
 	name   string
-	take   func(b []byte) error // in place of fd; nil: the thing itself
+	take   func(b []byte) error // in place of fd; nil: write to fd
 	broken bool
 }
 
-// source is a stream and the pipe it comes through.
+// source is a stream and its pipe.
 type source struct {
 	stream
-	fd   int     // -1: it has ended
+	fd   int     // -1: the stream has ended
 	was  int32   // fd, for the pump's table
-	file *outlet // of this stream alone, and bytes as they come; nil: the pump's
-	// finish: whoever may hold the write end is dead or does not matter any
-	// more; the rest bytes that the pipe held then are the last.
+	file *outlet // destination of this stream alone, unchanged; nil: the pump's
+	// finish: the process has ended; only the rest bytes that the pipe held then are still
+	// forwarded.
 	finish bool
 	rest   int
 	parked bool
@@ -92,8 +92,8 @@ func (p *pump) unregister(fd int) {
 	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// add forwards what comes out of fd, the non-blocking read end of a pipe. The
-// pump owns it and the file, if there is one.
+// add forwards output from fd, the non-blocking read end of a pipe. The pump owns fd, and
+// the file if there is one.
 func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
 	s := &source{stream: stream{tag: tag}, fd: fd, was: int32(fd), file: file}
 	p.mu.Lock()
@@ -109,13 +109,13 @@ func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
 	return s, nil
 }
 
-// say writes whole lines of gompirun's own, after what the streams finished
-// until now have to say. It is false if the pump is ending and will not.
+// say writes whole lines of gompirun's own, after the output of streams that have
+// finished. It returns false if the pump is ending and does not write them.
 func (p *pump) say(text string) bool {
 	return p.mark(func() { p.write(&p.dest, []byte(text)) })
 }
 
-// mark calls f on the pump's goroutine where say would write.
+// mark calls f on the pump's goroutine at the point where say would write.
 func (p *pump) mark(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,21 +131,21 @@ func (p *pump) mark(f func()) bool {
 // rename gives a stream another tag.
 func (p *pump) rename(s *source, tag string) { p.mark(func() { s.tag = tag }) }
 
-// finish says that the process of s has ended: what is in the pipe is still
-// forwarded, but nobody is waited for. Descriptors inherited by strangers
-// would otherwise keep the pipe open.
+// finish is called when the process of s has ended: the bytes in the pipe are still
+// forwarded, but the pump does not wait for its end. Other processes that inherited the
+// descriptor would keep the pipe open.
 func (p *pump) finish(s *source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sources[s.was] != s {
-		return // nobody held it
+		return // it has ended already
 	}
 	if p.finishing = append(p.finishing, s); len(p.marks)+len(p.finishing) == 1 {
 		p.ring()
 	}
 }
 
-// close lets the pump end when the last stream has; then done is closed.
+// close ends the pump when the last stream has ended; then done is closed.
 func (p *pump) close() {
 	p.mu.Lock()
 	p.closing = true
@@ -192,7 +192,7 @@ func (p *pump) run() {
 	}
 }
 
-// orders does what finish and say asked for.
+// orders carries out finish and mark calls.
 func (p *pump) orders(now time.Time) {
 	var b [8]byte
 	unix.Read(p.wake, b[:])
@@ -221,8 +221,8 @@ func (p *pump) over() bool {
 	return p.closing && len(p.sources)+len(p.finishing)+len(p.marks) == 0
 }
 
-// service moves one chunk of s, or parks it. A finishing stream is moved to
-// its end.
+// service forwards one chunk of s, or parks it. A finishing stream is forwarded to its
+// end.
 func (p *pump) service(s *source, now time.Time) {
 	for s.fd >= 0 {
 		if s.file == nil && !p.lines.mayWrite(&s.stream) {
@@ -259,7 +259,7 @@ func (p *pump) service(s *source, now time.Time) {
 	}
 }
 
-// pass forwards lines: data is s.held and what came behind it.
+// pass forwards lines: data is s.held and the bytes after it.
 func (p *pump) pass(s *source, data []byte, now time.Time) {
 	s.last = now
 	if len(s.held) == 0 {
@@ -270,7 +270,7 @@ func (p *pump) pass(s *source, data []byte, now time.Time) {
 	p.unpark()
 }
 
-// note keeps p.held in step.
+// note updates p.held.
 func (p *pump) note(s *source) {
 	if len(s.held) > 0 {
 		p.held[s] = struct{}{}
@@ -279,7 +279,7 @@ func (p *pump) note(s *source) {
 	}
 }
 
-// end passes on what is left of s and closes it.
+// end writes the rest of s and closes it.
 func (p *pump) end(s *source) {
 	if len(s.held) > 0 {
 		p.write(&p.dest, p.lines.feed(&s.stream, s.held, true))
@@ -294,8 +294,8 @@ func (p *pump) end(s *source) {
 	p.mu.Lock()
 	delete(p.sources, s.was)
 	p.mu.Unlock()
-	// Closing alone would leave it in epoll while a child between fork and
-	// exec has a copy.
+	// A close alone would leave it in epoll while a child between fork and exec has a
+	// copy.
 	p.unregister(s.fd)
 	unix.Close(s.fd)
 	s.fd = -1
@@ -323,13 +323,13 @@ func (p *pump) unpark() {
 			panic("gompi: BUG: a descriptor that was in epoll cannot return")
 		}
 		if s.finish {
-			// It may not become readable again, so make run look at it.
+			// It may never become readable again, so run has to look at it.
 			p.finish(s)
 		}
 	}
 }
 
-// timeout is what epoll_wait gets: the time until something is overdue.
+// timeout returns the timeout of epoll_wait: the time until something is overdue.
 func (p *pump) timeout(now time.Time) int {
 	ms := -1
 	soonest := func(t time.Time) {
@@ -349,7 +349,7 @@ func (p *pump) timeout(now time.Time) int {
 	return ms
 }
 
-// contended: the output has an owner, and somebody else has something to say.
+// contended reports whether the output has an owner and another stream has output.
 func (p *pump) contended() bool {
 	if p.lines.owner == nil {
 		return false
@@ -365,8 +365,8 @@ func (p *pump) contended() bool {
 	return false
 }
 
-// overdue takes the output from an owner that fell silent while others wait,
-// and passes on unfinished lines that have been lying.
+// overdue takes the output from a silent owner while others wait, and writes unfinished
+// lines that have waited.
 func (p *pump) overdue(now time.Time) {
 	if p.contended() && now.Sub(p.lines.owner.last) >= lineWait {
 		p.write(&p.dest, p.lines.release())
@@ -392,7 +392,7 @@ func (p *pump) write(to *outlet, b []byte) {
 	}
 }
 
-// broke notes an error, if there is one.
+// broke records an error, if there is one.
 func (p *pump) broke(to *outlet, err error) {
 	if err != nil && !to.broken {
 		to.broken = true

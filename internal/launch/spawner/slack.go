@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slacken lets timers of this process be as late as those of children, of its monitor and
-// of threads that are still to come. A thread may say so of others than itself with
-// CAP_SYS_NICE only; without, all stay exact.
-func slacken() {
+// setOwnSlack gives the threads of this process the slack of children. Only with
+// CAP_SYS_NICE may a thread set that of others; without it all keep exact timers.
+func setOwnSlack() {
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, t := range threads {
 		fd, err := unix.Open("/proc/"+t.Name()+"/timerslack_ns", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
-			continue // it has ended, or this kernel has none
+			continue // the thread has ended, or this kernel has no such file
 		}
 		_, err = unix.Write(fd, strconv.AppendInt(nil, int64(childSlack), 10))
 		unix.Close(fd)

@@ -12,55 +12,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ranks that share cores begin on one each, in turn, and are let go soon. Where
-// processes spin and yield, no processor is ever idle, and the kernel takes
-// 0.2 s and more to see that five of eight run on one of two cores; all wait
-// for these. Those that begin evenly spread mostly stay so. A Go program that has one
-// processor starts with fewer threads, which is a sixth of what its start takes.
+// Ranks that share cores start bound to one core each, in turn, and are released soon. If
+// processes spin and yield, no processor is ever idle, and the kernel takes 0.2 s and more
+// to see that five of eight run on one of two cores; all others wait for these. Ranks that
+// begin evenly spread mostly stay so. A Go program that has one processor also starts with
+// fewer threads, which saves a sixth of its start time.
 const (
-	// letGoAfter is when they are let go: most programs have called Init by then,
-	// and started their threads.
-	letGoAfter = 50 * time.Millisecond
-	// letGoEach is added for each process.
-	letGoEach = 2 * time.Millisecond
-	// letGoRun is what a program may need to get to its first statement.
-	letGoRun = 10 * time.Millisecond
+	// releaseDelay is when they are released: most programs have called Init by then, and
+	// have started their threads.
+	releaseDelay = 50 * time.Millisecond
+	// releasePerProc is added for each process.
+	releasePerProc = 2 * time.Millisecond
+	// minRunTime is how long a program may need to get to its first statement.
+	minRunTime = 10 * time.Millisecond
 )
 
-// letGoIn lets processes go after some time, but those that have not begun by then:
-// where processors are busy, that time may pass before a process has run at all. Each is
-// a walk over threads, and others have their turns between.
-func (a *Agent) letGoIn(d time.Duration, cs []*child) {
+// releaseAfter releases processes after d, and those that have not run by then later: on
+// busy processors d may pass before a process has run at all. It handles one process at a
+// time, with other work between, as each release walks over threads.
+func (sp *Spawner) releaseAfter(d time.Duration, cs []*child) {
 	var late []*child
 	var next func(i int)
 	next = func(i int) {
 		for ; i < len(cs); i++ {
 			switch c := cs[i]; {
 			case c.exited || c.cpus == nil || !c.spread:
-			case !a.plane.Joined(c.Proc) && !begun(c.pid):
+			case !sp.control.Joined(c.Proc) && !hasRun(c.pid):
 				late = append(late, c)
 			default:
-				a.move(c, nil)
-				a.post(func() { next(i + 1) })
+				sp.move(c, nil)
+				sp.post(func() { next(i + 1) })
 				return
 			}
 		}
 		if len(late) > 0 {
-			a.letGoIn(letGoAfter, late)
+			sp.releaseAfter(releaseDelay, late)
 		}
 	}
-	time.AfterFunc(d, func() { a.post(func() { next(0) }) })
+	time.AfterFunc(d, func() { sp.post(func() { next(0) }) })
 }
 
-// begun tells of a process that does not join whether it has run for letGoRun, or waits
-// for something else than a processor and its own pages.
-func begun(pid int) bool {
+// hasRun reports whether a process that has not joined has run for minRunTime, or waits
+// for something other than a processor and its own pages.
+func hasRun(pid int) bool {
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	tasks, _ := os.ReadDir(dir)
 	var ran time.Duration
 	busy := false
 	for _, t := range tasks {
-		// Time on a processor in nanoseconds, and other things.
+		// The first field is the time on a processor in nanoseconds.
 		text, _ := os.ReadFile(dir + "/" + t.Name() + "/schedstat")
 		ns, _, _ := strings.Cut(string(text), " ")
 		n, err := strconv.ParseInt(ns, 10, 64)
@@ -73,12 +73,12 @@ func begun(pid int) bool {
 			busy = busy || stat[at+2] == 'R' || stat[at+2] == 'D'
 		}
 	}
-	return !busy || ran >= letGoRun
+	return !busy || ran >= minRunTime
 }
 
-// letGo lets all threads of a process and of its descendants run on the CPUs
-// of to, but those that have been bound anew: they do not run on from.
-func letGo(pid int, from, to *unix.CPUSet) {
+// release moves all threads of a process and of its descendants to the CPUs of to, except
+// threads that were bound again: those do not run on from.
+func release(pid int, from, to *unix.CPUSet) {
 	done := map[string]bool{}
 	for more := true; more; { // a thread may have started another one meanwhile
 		more = false
@@ -97,7 +97,7 @@ func letGo(pid int, from, to *unix.CPUSet) {
 			children, _ := os.ReadFile(dir + "/" + t.Name() + "/children")
 			for c := range strings.FieldsSeq(string(children)) {
 				if child, err := strconv.Atoi(c); err == nil {
-					letGo(child, from, to)
+					release(child, from, to)
 				}
 			}
 		}

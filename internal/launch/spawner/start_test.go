@@ -32,7 +32,7 @@ func (noPlane) Lost(wire.ProcID, string)         {}
 
 // alone is an agent whose goroutine and head the test is.
 type alone struct {
-	*Agent
+	*Spawner
 	t      *testing.T
 	work   chan func()
 	events []launch.Event
@@ -42,7 +42,7 @@ func newAlone(t *testing.T, o *launch.Options) *alone {
 	a := &alone{t: t, work: make(chan func(), 1<<12)}
 	discard := func([]byte) error { return nil }
 	var err error
-	a.Agent, err = New(o, 1, func(int) int { return 0 }, Streams{Out: [2]func([]byte) error{discard, discard}},
+	a.Spawner, err = New(o, 1, func(int) int { return 0 }, Streams{Out: [2]func([]byte) error{discard, discard}},
 		func(ev launch.Event) { a.events = append(a.events, ev) }, func(f func()) { a.work <- f })
 	if err == nil {
 		a.Serve(&noPlane{})
@@ -126,7 +126,7 @@ func TestStartIsNoWait(t *testing.T) {
 
 // Where many are started for each processor their timers may be later.
 func TestSlack(t *testing.T) {
-	for _, n := range []int{packedAbove, packedAbove + 1} {
+	for _, n := range []int{oversubscribedAbove, oversubscribedAbove + 1} {
 		a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
 		a.topo.All = a.topo.All[:1]
 		file := filepath.Join(t.TempDir(), "slack")
@@ -139,14 +139,14 @@ func TestSlack(t *testing.T) {
 			t.Errorf("%d processes on one processor: a slack of %q ns, not %q (%v)", n, b, want, err)
 		}
 	}
-	if few, many := slackOf(packedAbove, 1), slackOf(packedAbove+1, 1); few != childSlack || many != packedSlack {
+	if few, many := slackOf(oversubscribedAbove, 1), slackOf(oversubscribedAbove+1, 1); few != childSlack || many != oversubscribedSlack {
 		t.Errorf("slack of %v and %v", few, many)
 	}
 }
 
 // What is allowed to ranks is so to the agent, where it may say that of its threads.
 func TestOwnSlack(t *testing.T) {
-	slacken()
+	setOwnSlack()
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		t.Fatal(err)

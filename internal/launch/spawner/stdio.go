@@ -12,58 +12,58 @@ import (
 	"gompi/internal/launch"
 )
 
-// stdinKind is what a process has as its descriptor 0.
+// stdinKind is the kind of a process's descriptor 0.
 type stdinKind uint8
 
 const (
 	stdinNull stdinKind = iota
-	stdinOurs           // that of gompirun
+	stdinOurs           // gompirun's own
 	stdinFed            // a pipe
 )
 
-// stdinOf is what a process is to have.
-func (a *Agent) stdinOf(s *launch.Start) stdinKind {
+// stdinOf returns the kind of standard input of a process.
+func (sp *Spawner) stdinOf(s *launch.Start) stdinKind {
 	switch {
-	case !s.First || a.o.Stdin != launch.StdinAll && a.o.Stdin != launch.StdinTo(s.Rank):
+	case !s.First || sp.o.Stdin != launch.StdinAll && sp.o.Stdin != launch.StdinTo(s.Rank):
 		return stdinNull
-	case a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin):
-		a.reader, a.readEnd = s.Proc, 0
-		return stdinOurs // nothing is faster or more exact than the thing itself
+	case sp.o.Stdin != launch.StdinAll && sp.stdin != nil && !isTerminal(os.Stdin):
+		sp.reader, sp.readEnd = s.Proc, 0
+		return stdinOurs // gompirun's own descriptor is the fastest and most exact input
 	}
-	if a.feeder == nil {
-		a.feeder = newFeeder(a.in)
+	if sp.feeder == nil {
+		sp.feeder = newFeeder(sp.in)
 	}
 	return stdinFed
 }
 
-// streams sets the standard descriptors of a process. ours are to be closed
-// after the fork, also on an error. It runs on the forking thread.
-func (a *Agent) streams(c *launch.Start, s *spec, n *newborn) (ours []int, err error) {
-	s.files = [3]int{int(a.null.Fd()), -1, -1}
+// streams sets the standard descriptors of a process. The caller closes ours after the
+// fork, and on an error too. It runs on the forking thread.
+func (sp *Spawner) streams(c *launch.Start, s *spec, n *forkedChild) (ours []int, err error) {
+	s.files = [3]int{int(sp.null.Fd()), -1, -1}
 	switch s.stdin {
 	case stdinOurs:
 		s.files[0] = 0
 	case stdinFed:
-		fd, err := a.feeder.pipe()
+		fd, err := sp.feeder.pipe()
 		if err != nil {
 			return ours, err
 		}
 		s.files[0] = fd
-		if a.o.Stdin != launch.StdinAll {
-			n.readEnd = fd // for the process that reads later
+		if sp.o.Stdin != launch.StdinAll {
+			n.readEnd = fd // kept for the process that reads later
 		} else {
 			ours = append(ours, fd)
 		}
 	}
 	for i, name := range [2]string{"stdout", "stderr"} {
 		var file *outlet
-		if a.o.OutputDir != "" {
-			file = &outlet{name: filepath.Join(a.o.OutputDir, c.OutputFile(name))}
+		if sp.o.OutputDir != "" {
+			file = &outlet{name: filepath.Join(sp.o.OutputDir, c.OutputFile(name))}
 			if file.fd, err = unix.Open(file.name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666); err != nil {
 				return ours, fmt.Errorf("%s: %w", file.name, err)
 			}
 		}
-		src, fd, err := outputPipe(a.outputs[i], s.tag, file)
+		src, fd, err := outputPipe(sp.outputs[i], s.tag, file)
 		if err != nil {
 			return ours, err
 		}

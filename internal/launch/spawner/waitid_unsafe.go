@@ -26,9 +26,9 @@ const (
 	cldDumped = 3
 )
 
-// exitOf asks how a child ended, without reaping it; done is false while it
-// runs. unsafe: package unix does not export the union inside siginfo_t, and
-// childInfo has the same size.
+// exitOf returns how a child ended, without reaping it; done is false while it runs. It
+// uses unsafe because package unix does not export the union inside siginfo_t; childInfo
+// has the same size.
 func exitOf(pid int) (e launch.Ending, done bool, err error) {
 	var info childInfo
 	_ = [1]struct{}{}[unsafe.Sizeof(info)-unsafe.Sizeof(unix.Siginfo{})]

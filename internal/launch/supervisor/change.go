@@ -13,195 +13,197 @@ import (
 	"gompi/internal/launch"
 )
 
-// What changes of process sets make of processes. The methods may be called from
-// anywhere; what they name and is unknown has ended.
+// This file has the calls by which changes of process sets act on processes. They may be
+// made from any goroutine. An id that is unknown belongs to a process that has ended.
 
-// each has f run for those of the processes of which something is left.
-func (h *Head) each(ids []wire.ProcID, f func(p *proc)) {
+// forEach calls f for those of the processes that are in the table.
+func (sv *Supervisor) forEach(ids []wire.ProcID, f func(p *proc)) {
 	for _, id := range ids {
-		if p := h.procs.byID[id]; p != nil {
+		if p := sv.procs.byID[id]; p != nil {
 			f(p)
 		}
 	}
 }
 
-// Discard: the change of these newcomers does not happen. They have so long to end
-// by themselves.
-func (h *Head) Discard(ids []wire.ProcID, grace time.Duration) {
-	h.Post(func() {
+// Discard ends newcomers whose change is rolled back. They have grace to end by
+// themselves.
+func (sv *Supervisor) Discard(ids []wire.ProcID, grace time.Duration) {
+	sv.Post(func() {
 		var run []*proc
-		h.each(ids, func(p *proc) {
+		sv.forEach(ids, func(p *proc) {
 			if p.unwanted != "" {
 				return
 			}
-			p.unwant("its change does not happen")
+			p.dismiss("its change does not happen")
 			switch {
 			case p.reaped:
-				h.procs.forget(p)
+				sv.procs.forget(p)
 			case p.pid == 0:
-				h.on(p).Halt(p.id)
+				sv.on(p).Halt(p.id)
 			case !p.exited:
 				run = append(run, p)
 			}
 		})
-		h.killIn(grace, run)
-		h.fillIn(refillAfter)
+		sv.killIn(grace, run)
+		sv.fillIn(refillAfter)
 	})
 }
 
-// killIn ends those that still run then.
-func (h *Head) killIn(grace time.Duration, list []*proc) {
+// killIn kills those that still run after grace.
+func (sv *Supervisor) killIn(grace time.Duration, list []*proc) {
 	if len(list) == 0 {
 		return
 	}
 	time.AfterFunc(grace, func() {
-		h.Post(func() {
+		sv.Post(func() {
 			for _, p := range list {
 				if !p.exited {
-					h.on(p).Signal(p.id, unix.SIGKILL)
+					sv.on(p).Signal(p.id, unix.SIGKILL)
 				}
 			}
 		})
 	})
 }
 
-// Kept: the change of these newcomers is committed. How they end counts, and how they
-// have ended.
-func (h *Head) Kept(ids []wire.ProcID) {
-	h.Post(func() {
+// Kept is called when the change of these newcomers is committed. From then on their ends
+// count, also those that have happened already.
+func (sv *Supervisor) Kept(ids []wire.ProcID) {
+	sv.Post(func() {
 		var list []launch.Named
-		h.each(ids, func(p *proc) {
+		sv.forEach(ids, func(p *proc) {
 			f := p.failure
 			p.undecided, p.failure = false, nil
-			h.endsWell(p)
+			sv.noteCleanExit(p)
 			if p.Role == launch.New {
-				h.rename(p, p.outside(), &list)
+				sv.rename(p, p.outside(), &list)
 			}
 			if f != nil {
-				h.fails(p, f.line, f.code)
+				sv.fail(p, f.line, f.code)
 			}
 			if p.reaped {
-				h.procs.forget(p)
+				sv.procs.forget(p)
 			}
 		})
-		h.tellNames(list)
-		h.fillIn(refillAfter)
+		sv.tellNames(list)
+		sv.fillIn(refillAfter)
 	})
 }
 
-// Leave: these processes leave by a change that is committed.
-func (h *Head) Leave(ids []wire.ProcID) {
-	h.Post(func() {
+// Leave is called when these processes leave by a committed change.
+func (sv *Supervisor) Leave(ids []wire.ProcID) {
+	sv.Post(func() {
 		var list []launch.Named
-		h.each(ids, func(p *proc) {
-			p.leaves, p.goes, p.failure = true, false, nil
+		sv.forEach(ids, func(p *proc) {
+			p.leftByChange, p.maybeLeft, p.failure = true, false, nil
 			if p.reaped {
-				h.procs.forget(p)
+				sv.procs.forget(p)
 			}
-			h.rename(p, launch.Label{Role: launch.Leaver, Serial: p.Serial, Rank: p.was, Size: p.Size}, &list)
+			sv.rename(p, launch.Label{Role: launch.Leaver, Serial: p.Serial, Rank: p.lastRank, Size: p.Size}, &list)
 		})
-		h.tellNames(list)
+		sv.tellNames(list)
 	})
 }
 
-// mayLeave asks the control plane whether p, which has ended, may have left by a
-// change that is known to be committed only soon.
-func (h *Head) mayLeave(p *proc) bool { return p.counts() && !p.leaves && h.server.MayLeave(p.id) }
+// mayLeave asks the control plane whether p, which has ended, may have left by a change
+// whose commit is not known yet.
+func (sv *Supervisor) mayLeave(p *proc) bool {
+	return p.counts() && !p.leftByChange && sv.control.MayLeave(p.id)
+}
 
-// Stay: the change by which these were to leave does not happen.
-func (h *Head) Stay(ids []wire.ProcID) {
-	h.Post(func() {
-		h.each(ids, func(p *proc) {
+// Stay is called when the change by which these were to leave is rolled back.
+func (sv *Supervisor) Stay(ids []wire.ProcID) {
+	sv.Post(func() {
+		sv.forEach(ids, func(p *proc) {
 			f := p.failure
-			p.goes, p.failure = false, nil
-			if h.endsWell(p); f != nil {
-				h.fails(p, f.line, f.code)
+			p.maybeLeft, p.failure = false, nil
+			if sv.noteCleanExit(p); f != nil {
+				sv.fail(p, f.line, f.code)
 			}
 			if p.reaped {
-				h.procs.forget(p)
+				sv.procs.forget(p)
 			}
 		})
 	})
 }
 
-// Terminate: these have not left in time.
-func (h *Head) Terminate(ids []wire.ProcID) {
-	h.Post(func() {
+// Terminate ends processes that have not ended in time after leaving.
+func (sv *Supervisor) Terminate(ids []wire.ProcID) {
+	sv.Post(func() {
 		var late []*proc
-		h.each(ids, func(p *proc) {
+		sv.forEach(ids, func(p *proc) {
 			if !p.exited && p.pid != 0 {
 				late = append(late, p)
 			}
 		})
-		if len(late) == 0 || h.ending {
+		if len(late) == 0 || sv.ending {
 			return
 		}
 		who := fmt.Sprintf("%s (pid %d)", late[0].Name(), late[0].pid)
 		if n := len(late) - 1; n > 0 {
 			who += fmt.Sprintf(" and %d more", n)
 		}
-		h.say("%s did not end in time after leaving (--leave-timeout), and is ended", who)
+		sv.say("%s did not end in time after leaving (--leave-timeout), and is ended", who)
 		for _, p := range late {
-			h.on(p).Signal(p.id, unix.SIGTERM)
-			h.on(p).Signal(p.id, unix.SIGCONT)
+			sv.on(p).Signal(p.id, unix.SIGTERM)
+			sv.on(p).Signal(p.id, unix.SIGCONT)
 		}
-		h.killIn(h.o.KillGrace, late)
+		sv.killIn(sv.o.KillGrace, late)
 	})
 }
 
-// Main: these are in the main set, in order.
-func (h *Head) Main(ids []wire.ProcID) {
-	h.Post(func() {
-		if slices.Equal(ids, h.main) {
+// Main gives the members of the main set, in order of rank.
+func (sv *Supervisor) Main(ids []wire.ProcID) {
+	sv.Post(func() {
+		if slices.Equal(ids, sv.main) {
 			return
 		}
-		h.main = ids
+		sv.main = ids
 		var list []launch.Named
 		in := make(map[*proc]bool, len(ids))
 		for i, id := range ids {
-			if p := h.procs.byID[id]; p != nil {
-				in[p], p.was = true, i
-				h.rename(p, launch.Label{Role: launch.Member, Serial: p.Serial, Rank: i, Size: len(ids)}, &list)
+			if p := sv.procs.byID[id]; p != nil {
+				in[p], p.lastRank = true, i
+				sv.rename(p, launch.Label{Role: launch.Member, Serial: p.Serial, Rank: i, Size: len(ids)}, &list)
 			}
 		}
-		for _, p := range h.procs.byID {
+		for _, p := range sv.procs.byID {
 			if p.Role != launch.Member || in[p] {
 				continue
 			}
 			l := p.outside()
-			if p.leaves {
-				l = launch.Label{Role: launch.Leaver, Serial: p.Serial, Rank: p.was, Size: p.Size}
+			if p.leftByChange {
+				l = launch.Label{Role: launch.Leaver, Serial: p.Serial, Rank: p.lastRank, Size: p.Size}
 			}
-			h.rename(p, l, &list)
+			sv.rename(p, l, &list)
 		}
-		h.tellNames(list)
-		for i := range h.hosts {
-			h.hosts[i].Main(ids)
+		sv.tellNames(list)
+		for i := range sv.hosts {
+			sv.hosts[i].SetMain(ids)
 		}
-		if r := int(h.o.Stdin); r >= 0 && r < len(ids) {
-			if p := h.procs.byID[ids[r]]; p != nil {
-				h.on(p).TakeStdin()
+		if r := int(sv.o.Stdin); r >= 0 && r < len(ids) {
+			if p := sv.procs.byID[ids[r]]; p != nil {
+				sv.on(p).TakeStdin()
 			}
 		}
 	})
 }
 
-// rename notes another name of p in a list.
-func (h *Head) rename(p *proc, l launch.Label, list *[]launch.Named) {
+// rename gives p a label, and adds it to list if its name changes.
+func (sv *Supervisor) rename(p *proc, l launch.Label, list *[]launch.Named) {
 	if p.Label.Name() != l.Name() {
 		*list = append(*list, launch.Named{Proc: p.id, Label: l})
 	}
 	p.Label = l
 }
 
-func (h *Head) tellNames(list []launch.Named) {
+func (sv *Supervisor) tellNames(list []launch.Named) {
 	at := map[uint32][]launch.Named{}
 	for _, n := range list {
-		if p := h.procs.byID[n.Proc]; p != nil {
+		if p := sv.procs.byID[n.Proc]; p != nil {
 			at[p.host] = append(at[p.host], n)
 		}
 	}
 	for host, names := range at {
-		h.hosts[host].Rename(names)
+		sv.hosts[host].Rename(names)
 	}
 }

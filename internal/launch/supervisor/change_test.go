@@ -20,7 +20,7 @@ import (
 // bench is a head with an agent that the test plays.
 type bench struct {
 	*testing.T
-	*Head
+	*Supervisor
 	far   *farHost
 	plane *noPlane
 }
@@ -29,10 +29,10 @@ type bench struct {
 func withJob(t *testing.T, o launch.Options, n int, f func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		o.Apps = []launch.App{{NP: n, Argv: []string{"first"}}}
-		b := &bench{T: t, Head: New(&o, 1), far: &farHost{}, plane: &noPlane{}}
+		b := &bench{T: t, Supervisor: New(&o, 1), far: &farHost{}, plane: &noPlane{}}
 		b.Serve(b.plane, b.far)
-		b.far.tell = func(ev launch.Event) { b.Hear(0, ev) }
-		if err := b.Head.launch(); err != nil {
+		b.far.tell = func(ev launch.Event) { b.HandleEvent(0, ev) }
+		if err := b.Supervisor.launch(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
@@ -82,8 +82,8 @@ func (b *bench) grow(n int, join bool) error {
 }
 
 func (b *bench) exits(serial int, e launch.Ending) {
-	b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: id(serial), End: e})
-	b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: id(serial)})
+	b.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: id(serial), End: e})
+	b.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: id(serial)})
 }
 
 func (b *bench) leaves(serial int) {
@@ -126,12 +126,15 @@ var killed = launch.Ending{Signal: unix.SIGKILL}
 func TestNewcomerBeforeTheDecision(t *testing.T) {
 	for _, ft := range []bool{false, true} {
 		for name, end := range map[string]func(b *bench){
-			"killed":             func(b *bench) { b.exits(3, killed) },
-			"status 3":           func(b *bench) { b.exits(3, launch.Ending{Code: 3}) },
-			"without Finalize":   func(b *bench) { b.exits(3, launch.Ending{}) },
-			"in order":           func(b *bench) { b.leaves(3) },
-			"behind its wrapper": func(b *bench) { b.Hear(0, launch.Event{Kind: launch.EvLost, Proc: id(3)}); b.exits(3, launch.Ending{}) },
-			"after the discard":  func(b *bench) { b.Discard(ids(3, 4), time.Second); b.settle(); b.exits(3, launch.Ending{Code: 3}) },
+			"killed":           func(b *bench) { b.exits(3, killed) },
+			"status 3":         func(b *bench) { b.exits(3, launch.Ending{Code: 3}) },
+			"without Finalize": func(b *bench) { b.exits(3, launch.Ending{}) },
+			"in order":         func(b *bench) { b.leaves(3) },
+			"behind its wrapper": func(b *bench) {
+				b.HandleEvent(0, launch.Event{Kind: launch.EvLost, Proc: id(3)})
+				b.exits(3, launch.Ending{})
+			},
+			"after the discard": func(b *bench) { b.Discard(ids(3, 4), time.Second); b.settle(); b.exits(3, launch.Ending{Code: 3}) },
 			"killed when too old": func(b *bench) {
 				b.Discard(ids(3, 4), time.Second)
 				b.settle()
@@ -185,10 +188,10 @@ func TestNewcomerThatCannotStart(t *testing.T) {
 		b.said("start 3: new.0 of 3")
 		b.said("signal 3 killed")
 		b.Discard(ids(3, 4, 5), time.Second)
-		b.Hear(0, launch.Event{Kind: launch.EvDropped, Proc: id(3), Text: "it has no place any more"})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvDropped, Proc: id(3), Text: "it has no place any more"})
 		b.exits(3, killed)
 		b.settle()
-		b.said("judged 3 false: new.0 (pid 103) was ended: one beside it")
+		b.said("judged 3 false: new.0 (pid 103) was ended: a process started with it")
 		b.silent()
 		b.ends(0, 2)
 	})
@@ -244,7 +247,7 @@ func TestLaunchIsHalted(t *testing.T) {
 			if b.procs.live == 0 || b.over() {
 				t.Error("the job is over")
 			}
-			b.Hear(0, launch.Begun(errors.New("halted")))
+			b.HandleEvent(0, launch.Begun(errors.New("halted")))
 			if err := <-answer; err == nil {
 				t.Error("a halted launch is none")
 			}

@@ -8,20 +8,20 @@ import (
 	"gompi/internal/launch"
 )
 
-// EndFor ends the job because of something outside of it, which is said: who still runs
-// after grace is killed, and what is not out then is dropped. It may be called from
-// anywhere.
-func (h *Head) EndFor(why string, grace time.Duration) {
-	h.Post(func() {
-		if !h.ending {
-			h.say("%s", why)
+// EndFor ends the job for a reason from outside, and prints it. After grace, processes
+// that still run are killed, and output that is not written is dropped. It may be called
+// from any goroutine.
+func (sv *Supervisor) EndFor(why string, grace time.Duration) {
+	sv.Post(func() {
+		if !sv.ending {
+			sv.say("%s", why)
 		}
-		h.decide(launch.ExitFailure)
-		h.ft, h.left = false, false
-		h.end(why)
-		if h.grace != nil {
-			h.grace = time.After(min(grace, h.o.KillGrace))
+		sv.setStatus(launch.ExitFailure)
+		sv.ft, sv.someFinished = false, false
+		sv.end(why)
+		if sv.grace != nil {
+			sv.grace = time.After(min(grace, sv.o.KillGrace))
 		}
-		time.AfterFunc(grace, func() { h.Post(func() { h.impatient = true }) })
+		time.AfterFunc(grace, func() { sv.Post(func() { sv.dropOutput = true }) })
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"gompi/internal/launch"
 )
 
-// catch redirects the signals that gompirun passes on. What was ignored when
+// catch catches the signals that gompirun passes on. A signal that was ignored when
 // gompirun started (nohup) stays ignored, here and in the processes.
 func catch() (<-chan os.Signal, func()) {
 	ch := make(chan os.Signal, 16)
@@ -25,48 +25,49 @@ func catch() (<-chan os.Signal, func()) {
 }
 
 // signal passes a signal on to every process group.
-func (h *Head) signal(sig os.Signal) {
+func (sv *Supervisor) signal(sig os.Signal) {
 	s, ok := sig.(unix.Signal)
 	if !ok {
 		return
 	}
 	switch s {
 	case unix.SIGQUIT:
-		h.look("SIGQUIT", func(text string, _ int) { h.print(text) })
+		sv.inspect("SIGQUIT", func(text string, _ int) { sv.print(text) })
 		return
 	case unix.SIGINT, unix.SIGTERM:
-		// Where no process is left the first one is as good: there is only a
-		// reader who has stopped reading.
-		if h.interrupt++; h.interrupt > 1 || h.drained {
-			h.impatient = true
-			h.decide(launch.ExitSignal + int(s))
-			h.ft = false
-			h.kill()
+		// If no process is left, the first signal acts like a second: only a reader of the
+		// output is left, and it does not read.
+		if sv.interrupts++; sv.interrupts > 1 || sv.drained {
+			sv.dropOutput = true
+			sv.setStatus(launch.ExitSignal + int(s))
+			sv.ft = false
+			sv.kill()
 			return
 		}
-		if h.ft {
-			// The user means all of it, not some deaths to survive.
-			h.ft, h.left = false, false
+		if sv.ft {
+			// The user wants the whole job to end, although it survives deaths.
+			sv.ft, sv.someFinished = false, false
 		}
 	case unix.SIGCONT:
-		for i := range h.hosts {
-			h.hosts[i].Resumed()
+		for i := range sv.hosts {
+			sv.hosts[i].Resumed()
 		}
 	}
-	h.signalAll(s)
+	sv.signalAll(s)
 	if s == unix.SIGTSTP {
-		// The shell is waiting for us to stop; the processes have.
+		// The shell waits for gompirun to stop; the processes have stopped.
 		unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	}
 }
 
-// SignalTo sends a signal to the groups of processes, as another process of the job wants
-// it; of those that have not been forked yet, then. It may be called from anywhere.
-func (h *Head) SignalTo(ids []wire.ProcID, n int) {
-	h.Post(func() {
-		h.each(ids, func(p *proc) {
+// SignalTo sends a signal to the groups of processes, for another process of the job.
+// Processes that are not forked yet get it when they are. It may be called from any
+// goroutine.
+func (sv *Supervisor) SignalTo(ids []wire.ProcID, n int) {
+	sv.Post(func() {
+		sv.forEach(ids, func(p *proc) {
 			if !p.exited {
-				h.on(p).Signal(p.id, unix.Signal(n))
+				sv.on(p).Signal(p.id, unix.Signal(n))
 			}
 		})
 	})

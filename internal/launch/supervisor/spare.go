@@ -12,56 +12,56 @@ import (
 )
 
 const (
-	// refillAfter is how long after a change spares are replaced: the change comes
-	// first. It is also how long one that has ended is.
+	// refillAfter is the delay before spares are replaced, after a change or the end of a
+	// spare: the change comes first.
 	refillAfter = 200 * time.Millisecond
 	// spareGrace is how long spares have to end when the job does.
 	spareGrace = 500 * time.Millisecond
-	// maxSpareFailures is how many may end by themselves: the program does not call
-	// Init, or not for long.
+	// maxSpareFailures bounds spares that end by themselves: their program does not call
+	// Init, or exits soon.
 	maxSpareFailures = 8
 )
 
-// spares are processes that wait in Init for a change to take them. Until then their
-// names are of no job, and their ends are nobody's business.
+// spares counts the processes that wait in Init until a change takes them. Until then
+// their ids belong to no job, and their ends are not reported.
 type spares struct {
-	live    int // run or are being started
-	up      int // run
+	total   int // run or are being started
+	running int // run
 	filling bool
 	failed  int
 	ended   bool
 }
 
-// fill starts as many spares as are missing.
-func (h *Head) fill() {
-	s := &h.spares
-	n := h.o.Spare - s.live
-	if n <= 0 || s.filling || s.failed > maxSpareFailures || h.ending || h.drained || h.interrupt > 0 {
+// fill starts spares until there are as many as wanted.
+func (sv *Supervisor) fill() {
+	s := &sv.spares
+	n := sv.o.Spare - s.total
+	if n <= 0 || s.filling || s.failed > maxSpareFailures || sv.ending || sv.drained || sv.interrupts > 0 {
 		return
 	}
 	s.filling = true
-	argv := h.o.Apps[0].Argv
+	argv := sv.o.Apps[0].Argv
 	go func() {
-		list, err := h.server.AddSpares(argv, n) // memory is slow
-		h.Post(func() {
+		list, err := sv.control.AddSpares(argv, n) // it prepares memory, which takes time
+		sv.Post(func() {
 			s.filling = false
 			switch {
 			case err != nil:
 				s.failed++
-				h.fillIn(refillAfter)
+				sv.fillIn(refillAfter)
 				return
-			case h.ending || h.drained:
+			case sv.ending || sv.drained:
 				for _, p := range list {
-					h.server.SpareGone(p.Proc)
+					sv.control.SpareGone(p.Proc)
 				}
 				return
 			}
-			s.live += len(list)
-			h.start(list, make([]int, len(list)), launch.Spare, func(procs []*proc, err error) {
+			s.total += len(list)
+			sv.start(list, make([]int, len(list)), launch.Spare, func(procs []*proc, err error) {
 				for _, p := range procs {
 					if p.pid == 0 {
-						h.procs.forget(p)
-						h.spareGone(p)
+						sv.procs.forget(p)
+						sv.spareGone(p)
 					}
 				}
 			})
@@ -69,59 +69,59 @@ func (h *Head) fill() {
 	}()
 }
 
-func (h *Head) fillIn(d time.Duration) {
-	if h.o.Spare > 0 {
-		time.AfterFunc(d, func() { h.Post(h.fill) })
+func (sv *Supervisor) fillIn(d time.Duration) {
+	if sv.o.Spare > 0 {
+		time.AfterFunc(d, func() { sv.Post(sv.fill) })
 	}
 }
 
-// spareRuns: a change may take p.
-func (h *Head) spareRuns(p *proc) {
-	h.spares.up++
-	h.server.SpareRuns(p.id, p.pid, h.o.Apps[0].Argv)
+// spareRuns is called when p runs: from now on a change may take it.
+func (sv *Supervisor) spareRuns(p *proc) {
+	sv.spares.running++
+	sv.control.SpareRuns(p.id, p.pid, sv.o.Apps[0].Argv)
 }
 
-// spareGone: p has ended, or was not started. Another takes its place.
-func (h *Head) spareGone(p *proc) {
-	h.spares.live--
-	h.spares.failed++
-	h.server.SpareGone(p.id)
-	h.fillIn(refillAfter)
+// spareGone is called when p has ended, or was not started. Another one replaces it.
+func (sv *Supervisor) spareGone(p *proc) {
+	sv.spares.total--
+	sv.spares.failed++
+	sv.control.SpareGone(p.id)
+	sv.fillIn(refillAfter)
 }
 
 var errSpareEnded = errors.New("a spare process has ended")
 
-// takeSpare makes a spare the process s; nil: it has ended.
-func (h *Head) takeSpare(s *protocol.StartProc, role launch.Role, w *world) *proc {
+// takeSpare makes a spare the newcomer s. It returns nil if the spare has ended.
+func (sv *Supervisor) takeSpare(s *protocol.StartProc, role launch.Role, w *world) *proc {
 	old := wire.ProcID{Serial: s.Spare}
-	p := h.procs.byID[old]
+	p := sv.procs.byID[old]
 	if p == nil || p.exited || p.pid == 0 {
 		return nil
 	}
-	delete(h.procs.byID, old)
+	delete(sv.procs.byID, old)
 	pid := p.pid
 	*p = *newProc(s, role, w)
 	p.pid, p.started = pid, time.Now()
-	h.procs.byID[p.id] = p
-	h.spares.live--
-	h.spares.up--
-	h.on(p).Adopt(old, launch.Start{StartProc: *s, Label: p.Label})
-	h.catchUp(p)
+	sv.procs.byID[p.id] = p
+	sv.spares.total--
+	sv.spares.running--
+	sv.on(p).Adopt(old, launch.Start{StartProc: *s, Label: p.Label})
+	sv.catchUp(p)
 	return p
 }
 
-// endSpares: only they are left.
-func (h *Head) endSpares() {
-	if h.spares.ended {
+// endSpares ends the spares when no other process is left.
+func (sv *Supervisor) endSpares() {
+	if sv.spares.ended {
 		return
 	}
-	h.spares.ended, h.ending = true, true
-	h.server.Ending("it is over")
+	sv.spares.ended, sv.ending = true, true
+	sv.control.Ending("it is over")
 	var list []*proc
-	for _, p := range h.procs.list {
-		if p.came == launch.Spare {
+	for _, p := range sv.procs.list {
+		if p.origin == launch.Spare {
 			list = append(list, p)
 		}
 	}
-	h.killIn(spareGrace, list)
+	sv.killIn(spareGrace, list)
 }

@@ -39,8 +39,8 @@ func TestSpares(t *testing.T) {
 		b.said("start 3: spare.3")
 		b.exits(0, killed) // of no process
 		spare := wire.ProcID{Serial: 1}
-		b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: spare, End: killed})
-		b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: spare})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: spare, End: killed})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: spare})
 		b.after(time.Second)
 		b.settle()
 		b.said("start 4: spare.4")
@@ -67,8 +67,8 @@ func TestSpares(t *testing.T) {
 		b.after(time.Second)
 		b.said("signal 3 killed")
 		for _, serial := range []uint32{3, 4} {
-			b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Serial: serial}, End: killed})
-			b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Serial: serial}})
+			b.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Serial: serial}, End: killed})
+			b.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Serial: serial}})
 		}
 		b.over()
 		b.said("drain")
@@ -109,8 +109,8 @@ func TestSparesComeTooLate(t *testing.T) {
 	withJob(t, launch.Options{Spare: 1}, 1, func(b *bench) {
 		b.settle()
 		b.plane.slow = make(chan struct{})
-		b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Serial: 1}, End: killed})
-		b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Serial: 1}})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Serial: 1}, End: killed})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Serial: 1}})
 		b.after(time.Second)
 		b.joined(b.procs.byID[id(1)])
 		b.leaves(1)
@@ -129,10 +129,10 @@ func TestSparesComeTooLate(t *testing.T) {
 func TestSparesAreLost(t *testing.T) {
 	withJob(t, launch.Options{Spare: 2}, 1, func(b *bench) {
 		b.settle()
-		b.Hear(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
+		b.HandleEvent(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
 		b.settle()
-		if s := &b.spares; s.up != 0 || s.live != 0 || !b.over() {
-			t.Errorf("of a host that is lost %d spares run, of %d", s.up, s.live)
+		if s := &b.spares; s.running != 0 || s.total != 0 || !b.over() {
+			t.Errorf("of a host that is lost %d spares run, of %d", s.running, s.total)
 		}
 	})
 }

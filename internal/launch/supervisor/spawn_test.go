@@ -17,16 +17,16 @@ import (
 // --ft too, and that is said once.
 func TestHostLostInTheBeginning(t *testing.T) {
 	var hosts [2]farHost
-	h := New(&launch.Options{Apps: []launch.App{{NP: 2, Argv: []string{"x"}}}, FT: true}, 2)
-	h.Serve(&noPlane{}, &hosts[0], &hosts[1])
+	sv := New(&launch.Options{Apps: []launch.App{{NP: 2, Argv: []string{"x"}}}, FT: true}, 2)
+	sv.Serve(&noPlane{}, &hosts[0], &hosts[1])
 	for i := range hosts {
 		hosts[i].busy = true
-		hosts[i].tell = func(ev launch.Event) { h.Hear(uint32(i), ev) }
+		hosts[i].tell = func(ev launch.Event) { sv.HandleEvent(uint32(i), ev) }
 	}
-	if err := h.launch(); err != nil {
+	if err := sv.launch(); err != nil {
 		t.Fatal(err)
 	}
-	h.Hear(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
 	said := 0
 	for i := range hosts {
 		for _, s := range hosts[i].said {
@@ -36,8 +36,8 @@ func TestHostLostInTheBeginning(t *testing.T) {
 			}
 		}
 	}
-	if said != 1 || !h.ending || h.status != launch.ExitFailure {
-		t.Errorf("%d lines, ending %v, status %d", said, h.ending, h.status)
+	if said != 1 || !sv.ending || sv.status != launch.ExitFailure {
+		t.Errorf("%d lines, ending %v, status %d", said, sv.ending, sv.status)
 	}
 }
 
@@ -45,16 +45,16 @@ func TestHostLostInTheBeginning(t *testing.T) {
 // not come to any more is refused, and gompirun ends.
 func TestSpawnAfterTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		h := New(&launch.Options{}, 1)
-		h.Serve(&noPlane{}, &farHost{tell: func(ev launch.Event) { h.Hear(0, ev) }})
+		sv := New(&launch.Options{}, 1)
+		sv.Serve(&noPlane{}, &farHost{tell: func(ev launch.Event) { sv.HandleEvent(0, ev) }})
 		spawned, closed := make(chan error, 1), make(chan struct{})
-		spawn := func() { spawned <- h.Spawn([]protocol.StartProc{{Argv: []string{"x"}}}) }
+		spawn := func() { spawned <- sv.Spawn([]protocol.StartProc{{Argv: []string{"x"}}}) }
 		if early {
 			go spawn()
-			<-h.ready // it was posted
-			h.close()
+			<-sv.ready // it was posted
+			sv.close()
 		} else {
-			h.close()
+			sv.close()
 			go spawn()
 		}
 		go func() {
@@ -77,23 +77,23 @@ func TestAwaitedEnds(t *testing.T) {
 	for _, joins := range []bool{false, true} {
 		plane := &noPlane{joined: map[uint32]bool{}}
 		var host farHost
-		h := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
-		h.Serve(plane, &host)
-		host.tell = func(ev launch.Event) { h.Hear(0, ev) }
-		if err := h.launch(); err != nil {
+		sv := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
+		sv.Serve(plane, &host)
+		host.tell = func(ev launch.Event) { sv.HandleEvent(0, ev) }
+		if err := sv.launch(); err != nil {
 			t.Fatal(err)
 		}
 		p := wire.ProcID{Job: 1, Serial: 7}
 		w := &world{}
 		q := newProc(&protocol.StartProc{Proc: p, Argv: []string{"x"}, Size: 1, Awaited: true}, launch.Spawned, w)
-		h.procs.add(q)
-		h.procs.started(q, 107)
+		sv.procs.add(q)
+		sv.procs.started(q, 107)
 		if joins {
-			h.joined(q)
+			sv.joined(q)
 		}
-		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p, End: launch.Ending{Code: 3}})
-		if len(plane.statuses) != 1 || plane.statuses[0] != "7: 3" || h.ending != joins {
-			t.Errorf("joins %v: told %v, the job ends %v", joins, plane.statuses, h.ending)
+		sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: p, End: launch.Ending{Code: 3}})
+		if len(plane.statuses) != 1 || plane.statuses[0] != "7: 3" || sv.ending != joins {
+			t.Errorf("joins %v: told %v, the job ends %v", joins, plane.statuses, sv.ending)
 		}
 	}
 }

@@ -14,123 +14,125 @@ import (
 )
 
 // launch starts the processes of the command line.
-func (h *Head) launch() error {
+func (sv *Supervisor) launch() error {
 	var argvs [][]string
 	var apps []int
-	for i := range h.o.Apps {
-		a := &h.o.Apps[i]
+	for i := range sv.o.Apps {
+		a := &sv.o.Apps[i]
 		for range a.NP {
 			argvs, apps = append(argvs, a.Argv), append(apps, i)
 		}
 	}
-	for i := range h.hosts {
-		if err := h.hosts[i].Open(); err != nil {
+	for i := range sv.hosts {
+		if err := sv.hosts[i].Open(); err != nil {
 			return err
 		}
 	}
-	starts, _, err := h.server.AddJob(argvs)
+	starts, _, err := sv.control.AddJob(argvs)
 	if err != nil {
 		return err
 	}
 	for _, s := range starts {
-		h.main = append(h.main, s.Proc)
+		sv.main = append(sv.main, s.Proc)
 	}
-	h.start(starts, apps, launch.Member, func(_ []*proc, err error) {
+	sv.start(starts, apps, launch.Member, func(_ []*proc, err error) {
 		if err != nil {
-			h.cannotStart(err)
+			sv.cannotStart(err)
 		}
-		h.fill()
+		sv.fill()
 	})
 	return nil
 }
 
-// Spawn starts processes that a process of the job asked for. The server
-// calls it on a goroutine of its own.
-func (h *Head) Spawn(starts []protocol.StartProc) error { return h.later(starts, launch.Spawned) }
+// Spawn starts processes for a process of the job, and returns when all run. The control
+// plane calls it on a goroutine of its own.
+func (sv *Supervisor) Spawn(starts []protocol.StartProc) error {
+	return sv.startMore(starts, launch.Spawned)
+}
 
-// Note prints a line of gompirun's own with -v.
-func (h *Head) Note(format string, a ...any) {
-	if h.o.Verbose {
-		h.Post(func() { h.say(format, a...) })
+// Note prints a line of gompirun's own if -v is given.
+func (sv *Supervisor) Note(format string, a ...any) {
+	if sv.o.Verbose {
+		sv.Post(func() { sv.say(format, a...) })
 	}
 }
 
-// Launch starts the newcomers of a change, likewise. Those without a command line
-// run the first program of gompirun's.
-func (h *Head) Launch(starts []protocol.StartProc) error {
+// Launch starts the newcomers of a change, and returns when all run. Those without a
+// command line run gompirun's first program.
+func (sv *Supervisor) Launch(starts []protocol.StartProc) error {
 	for i := range starts {
 		if len(starts[i].Argv) == 0 {
-			starts[i].Argv = h.o.Apps[0].Argv
+			starts[i].Argv = sv.o.Apps[0].Argv
 		}
 	}
-	return h.later(starts, launch.New)
+	return sv.startMore(starts, launch.New)
 }
 
-// later starts processes while the job runs, and returns when all do.
-func (h *Head) later(starts []protocol.StartProc, role launch.Role) error {
-	answer := make(chan error, 1) // the head never waits
-	h.Post(func() {
-		if h.ending || h.drained {
+// startMore starts processes while the job runs, and returns when all of them run.
+func (sv *Supervisor) startMore(starts []protocol.StartProc, role launch.Role) error {
+	answer := make(chan error, 1) // the supervisor never waits
+	sv.Post(func() {
+		if sv.ending || sv.drained {
 			answer <- protocol.ErrEnding
 			return
 		}
-		h.start(starts, make([]int, len(starts)), role, func(procs []*proc, err error) {
+		sv.start(starts, make([]int, len(starts)), role, func(procs []*proc, err error) {
 			if err != nil {
-				h.discard(procs, "one beside it could not be started")
+				sv.discard(procs, "a process started with it could not be started")
 			}
 			if answer <- err; role == launch.Spawned {
-				h.fillIn(refillAfter) // of a change when it is decided
+				sv.fillIn(refillAfter) // for a change that happens when it is decided
 			}
 		})
 	})
 	select {
 	case err := <-answer:
 		return err
-	case <-h.ended:
+	case <-sv.ended:
 	}
 	select {
-	case err := <-answer: // the last that the head did
+	case err := <-answer: // the supervisor's last answer
 		return err
 	default:
 		return protocol.ErrEnding
 	}
 }
 
-// discard ends those that run of what could not all be started.
-func (h *Head) discard(procs []*proc, why string) {
+// discard ends the processes of a start that failed.
+func (sv *Supervisor) discard(procs []*proc, why string) {
 	for _, p := range procs {
 		if p.pid != 0 {
 			if p.unwanted == "" {
-				p.unwant(why)
+				p.dismiss(why)
 			}
-			h.on(p).Signal(p.id, unix.SIGKILL)
+			sv.on(p).Signal(p.id, unix.SIGKILL)
 		} else {
-			h.procs.forget(p)
+			sv.procs.forget(p)
 		}
 	}
 }
 
-// batch is what is started together.
+// batch is a start under way: its processes form one world.
 type batch struct {
 	procs []*proc
-	hosts map[uint32]struct{} // whose agents are not done
-	err   error               // the first
+	hosts map[uint32]struct{} // hosts that have not completed it
+	err   error               // the first one
 	done  func(procs []*proc, err error)
 }
 
-// start has the agents start processes, which are a world of their own. Done is
-// called when all run, or no more will.
-func (h *Head) start(starts []protocol.StartProc, apps []int, role launch.Role, done func([]*proc, error)) {
+// start lets the spawners start processes as one world. It calls done when all run, or
+// when no more will.
+func (sv *Supervisor) start(starts []protocol.StartProc, apps []int, role launch.Role, done func([]*proc, error)) {
 	w := &world{}
 	b := &batch{procs: make([]*proc, len(starts)), hosts: map[uint32]struct{}{}, done: done}
-	unwanted := role == launch.New && slices.ContainsFunc(starts, func(s protocol.StartProc) bool { return !h.server.Comes(s.Proc) })
-	if unwanted { // Discard came before
+	unwanted := role == launch.New && slices.ContainsFunc(starts, func(s protocol.StartProc) bool { return !sv.control.Comes(s.Proc) })
+	if unwanted { // Discard was called already
 		b.err = protocol.ErrUnwanted
 	}
-	lists := make([][]launch.Start, len(h.hosts))
+	lists := make([][]launch.Start, len(sv.hosts))
 	for i, sp := range starts {
 		if sp.Spare != 0 && role != launch.Spare {
-			if b.procs[i] = h.takeSpare(&sp, role, w); b.procs[i] == nil {
+			if b.procs[i] = sv.takeSpare(&sp, role, w); b.procs[i] == nil {
 				b.procs[i], b.err = newProc(&sp, role, w), errSpareEnded
 			}
 			continue
@@ -142,35 +144,35 @@ func (h *Head) start(starts []protocol.StartProc, apps []int, role launch.Role, 
 		}
 		lists[p.host] = append(lists[p.host], launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]})
 		b.hosts[p.host] = struct{}{}
-		h.procs.add(p)
+		sv.procs.add(p)
 	}
 	if len(b.hosts) == 0 {
 		done(b.procs, b.err)
 		return
 	}
-	h.starts = append(h.starts, b)
+	sv.starts = append(sv.starts, b)
 	for i, list := range lists {
 		switch {
 		case len(list) == 0:
-		case h.hosts[i].lost:
-			h.begun(uint32(i), fmt.Errorf("host %d is lost", i))
+		case sv.hosts[i].lost:
+			sv.startDone(uint32(i), fmt.Errorf("host %d is lost", i))
 		default:
-			h.hosts[i].Start(list)
+			sv.hosts[i].Start(list)
 		}
 	}
 }
 
-// begun: the oldest start on a host is done.
-func (h *Head) begun(host uint32, err error) {
-	i := slices.IndexFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
+// startDone completes the oldest start on a host.
+func (sv *Supervisor) startDone(host uint32, err error) {
+	i := slices.IndexFunc(sv.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
 	if i < 0 {
 		return
 	}
-	b := h.starts[i]
+	b := sv.starts[i]
 	delete(b.hosts, host)
 	b.err = cmp.Or(b.err, err)
 	if len(b.hosts) == 0 {
-		h.starts = slices.Delete(h.starts, i, i+1)
+		sv.starts = slices.Delete(sv.starts, i, i+1)
 		b.done(b.procs, b.err)
 	}
 }

@@ -38,7 +38,7 @@ func TestPlacesAfterAChange(t *testing.T) {
 		for _, s := range list {
 			procs = append(procs, s.Proc)
 		}
-		a.Main(append(procs, wire.ProcID{Job: 1, Serial: 99})) // and one of another host
+		a.SetMain(append(procs, wire.ProcID{Job: 1, Serial: 99})) // and one of another host
 		for len(a.work) > 0 {
 			(<-a.work)()
 		}
@@ -81,8 +81,8 @@ func TestStdinMoves(t *testing.T) {
 	list[0].First = true
 	a.Start(list)
 	a.until(launch.EvBegun)
-	a.Main([]wire.ProcID{list[0].Proc, list[1].Proc})
-	plane := a.plane.(*noPlane)
+	a.SetMain([]wire.ProcID{list[0].Proc, list[1].Proc})
+	plane := a.control.(*noPlane)
 	if plane.stdin != nil {
 		t.Fatalf("%d is the reader already", plane.reader)
 	}
@@ -97,14 +97,14 @@ func TestStdinMoves(t *testing.T) {
 		main []wire.ProcID
 		want string
 	}{{[]wire.ProcID{list[1].Proc}, "one\n"}, {[]wire.ProcID{list[0].Proc, list[1].Proc}, "two\n"}} {
-		a.Main(c.main)
+		a.SetMain(c.main)
 		if plane.stdin == nil || plane.reader != c.main[0] {
 			t.Fatalf("%d is the reader, want %v", plane.reader, c.main[0])
 		}
 		read(c.want)
 		plane.stdin.Close()
 		plane.stdin = nil
-		if a.Main(c.main); plane.stdin != nil {
+		if a.SetMain(c.main); plane.stdin != nil {
 			t.Error("the reader gets it twice")
 		}
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package far joins the head of a launcher with the agent of another host, which
-// has none of gompirun's descriptors: Host is the agent as the head sees it, Agent
-// the head as the agent does. What they say goes over a link, beside what the
-// control plane says; output and input, too.
+// Package far connects the supervisor with the spawner of another host, which has none of
+// gompirun's descriptors. Host is the spawner as the supervisor sees it, Receiver carries
+// the supervisor's calls out on the host itself. Calls, events, output and input use a
+// link, beside the messages of the control plane.
 package far
 
 import (
@@ -21,48 +21,50 @@ import (
 	"gompi/internal/launch"
 )
 
-// Errands, beside those of launch.Host.
+// Kinds of commands: the calls of launch.Host and some more. The fields of the message
+// follow each.
 const (
-	doSetup     = iota + 1 // Data: a Setup
-	doStart                // Starts; Clean: the last of a Start
-	doHalt                 // Proc
-	doAdopt                // Count: the spare; Starts: what it is
-	doMain                 // Names: their processes; Clean: the last of a Main
-	doRename               // Names
-	doSignal               // Proc, Signal
-	doSignalAll            // Signal
-	doJudged               // Proc, Text, Clean
-	doGone                 // Proc, Text
-	doMark                 // seenMarked, after what processes that have ended wrote
-	doDrain
-	doClose
-	doWrote  // Count bytes of Stream are out
-	doInput  // Data of standard input; none: its end
-	doReturn // seenReturn of what of it was not read
+	cmdSetup     = iota + 1 // Data: a Setup
+	cmdStart                // Starts; Clean: the last part of a Start
+	cmdHalt                 // Proc
+	cmdAdopt                // Count: the spare; Starts: the newcomer
+	cmdMain                 // Names: the members; Clean: the last part of a SetMain
+	cmdRename               // Names
+	cmdSignal               // Proc, Signal
+	cmdSignalAll            // Signal
+	cmdJudged               // Proc, Text, Clean
+	cmdGone                 // Proc, Text
+	cmdMark                 // asks for eventMarked, after the output of processes that have ended
+	cmdDrain
+	cmdClose
+	cmdWrote  // Count bytes of Stream are written
+	cmdInput  // Data of standard input; empty: its end
+	cmdReturn // asks for eventReturn with the input that was not read
 )
 
-// What is seen, beside events.
+// Kinds of events beside those of package launch.
 const (
-	seenOutput = iota + 64 // Data of Stream
-	seenMarked
-	seenWants  // a piece of standard input
-	seenReturn // Data that others are to read; none: that was all
+	eventOutput = iota + 64 // Data of Stream
+	eventMarked
+	eventWants  // asks for a piece of standard input
+	eventReturn // Data that was not read; empty: the last
 )
 
-// window is how much of a stream may be on its way to a head that cannot write it.
+// window bounds the bytes of a stream that are sent but not written.
 const window = 1 << 20
 
-// Setup is what an agent is told first.
+// Setup is the first message to an agent.
 type Setup struct {
 	Job     wire.JobID
 	Host    uint32
 	Options launch.Options
 }
 
-// setupWait is how long an agent waits for its Setup, and the head for taking it.
+// setupWait is the time limit for an agent to get its Setup, and for the supervisor to
+// send it.
 const setupWait = 30 * time.Second
 
-// Write sends the setup over a connection that is to become a link.
+// Write sends the setup over a connection that becomes a link afterwards.
 func (s *Setup) Write(conn net.Conn) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *Setup) Write(conn net.Conn) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(setupWait)); err != nil {
 		return err
 	}
-	frame, err := protocol.AppendFrame(nil, 0, 0, &protocol.LaunchCommand{Kind: doSetup, Data: data})
+	frame, err := protocol.AppendFrame(nil, 0, 0, &protocol.LaunchCommand{Kind: cmdSetup, Data: data})
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (s *Setup) Write(conn net.Conn) error {
 	return conn.SetWriteDeadline(time.Time{})
 }
 
-// ReadSetup is the other end of Write.
+// ReadSetup reads the setup that Write sends.
 func ReadSetup(conn net.Conn) (*Setup, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(setupWait)); err != nil {
 		return nil, err
@@ -109,8 +111,8 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 		return nil, err
 	}
 	s := &Setup{}
-	if m.Kind != doSetup {
-		return nil, fmt.Errorf("first errand is %d", m.Kind)
+	if m.Kind != cmdSetup {
+		return nil, fmt.Errorf("first command is %d", m.Kind)
 	}
 	if err := json.Unmarshal(m.Data, s); err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func ReadSetup(conn net.Conn) (*Setup, error) {
 	return s, conn.SetReadDeadline(time.Time{})
 }
 
-// seenOf and eventOf turn an event into what travels, and back.
-func seenOf(ev *launch.Event) *protocol.LaunchEvent {
+// launchEvent and eventOf convert an event to its message and back.
+func launchEvent(ev *launch.Event) *protocol.LaunchEvent {
 	m := &protocol.LaunchEvent{Kind: uint8(ev.Kind), Proc: ev.Proc, Signal: int(ev.End.Signal), Core: ev.End.Core, Code: ev.End.Code, PID: ev.PID, Closed: ev.Closed, Text: ev.Text}
 	if ev.Kind == launch.EvBegun {
 		m.Code = ev.Status

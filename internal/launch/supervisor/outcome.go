@@ -4,16 +4,16 @@ package supervisor
 
 import "gompi/internal/launch"
 
-// standing is what the control plane knew of a process when it ended.
-type standing struct {
+// controlState is the control plane's knowledge of a process when it ended.
+type controlState struct {
 	joined, finalized bool
 	// othersJoined: another process of its world has called Init.
 	othersJoined bool
 }
 
-// judge says whether a process ended as it should. If not, why completes
-// "rank 3 ..." and code is the job's exit status on its account.
-func judge(e launch.Ending, s standing) (why string, code int, ok bool) {
+// judge tells whether a process ended as it should. If not, why completes "rank 3 ..." and
+// code is the exit status of the job for this end.
+func judge(e launch.Ending, s controlState) (why string, code int, ok bool) {
 	switch {
 	case e.Signal != 0 || e.Code != 0:
 		return e.String(), e.Status(), false
@@ -25,7 +25,7 @@ func judge(e launch.Ending, s standing) (why string, code int, ok bool) {
 	return "", 0, true
 }
 
-// abortStatus is the exit status for Abort(code): never 0, as an exit status
+// abortStatus returns the exit status for Abort(code). It is never 0, as an exit status
 // keeps only eight bits.
 func abortStatus(code int) int {
 	if code &= 0xff; code != 0 {

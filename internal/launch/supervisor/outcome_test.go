@@ -11,21 +11,21 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	in, out := standing{joined: true}, standing{joined: true, finalized: true}
+	in, out := controlState{joined: true}, controlState{joined: true, finalized: true}
 	for _, c := range []struct {
 		e    launch.Ending
-		s    standing
+		s    controlState
 		why  string
 		code int
 	}{
-		{launch.Ending{}, standing{}, "", 0},
+		{launch.Ending{}, controlState{}, "", 0},
 		{launch.Ending{}, out, "", 0},
 		{launch.Ending{}, in, "exited without calling Finalize", 1},
-		{launch.Ending{}, standing{othersJoined: true}, "exited with status 0 without calling Init, and other ranks wait for it", 1},
+		{launch.Ending{}, controlState{othersJoined: true}, "exited with status 0 without calling Init, and other ranks wait for it", 1},
 		{launch.Ending{Code: 3}, in, "exited with status 3", 3},
 		{launch.Ending{Code: 3}, out, "exited with status 3", 3},
 		{launch.Ending{Signal: unix.SIGKILL}, in, "was killed by signal 9 (SIGKILL)", 137},
-		{launch.Ending{Signal: unix.SIGSEGV, Core: true}, standing{}, "was killed by signal 11 (SIGSEGV), core dumped", 139},
+		{launch.Ending{Signal: unix.SIGSEGV, Core: true}, controlState{}, "was killed by signal 11 (SIGSEGV), core dumped", 139},
 		{launch.Ending{Signal: 40}, out, "was killed by signal 40", 168},
 	} {
 		why, code, ok := judge(c.e, c.s)

@@ -44,10 +44,10 @@ func (f *farHost) Adopt(spare wire.ProcID, s launch.Start) {
 	f.note("adopt %d as %d, %s", spare.Serial, s.Proc.Serial, s.Label.Name())
 }
 func (f *farHost) Halt(p wire.ProcID)                  { f.note("halt %d", p.Serial) }
-func (f *farHost) Main(procs []wire.ProcID)            { f.note("main of %d", len(procs)) }
+func (f *farHost) SetMain(procs []wire.ProcID)         { f.note("main of %d", len(procs)) }
 func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
 func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v", s) }
-func (f *farHost) Judged(p wire.ProcID, how string, clean bool) {
+func (f *farHost) ReportExit(p wire.ProcID, how string, clean bool) {
 	f.note("judged %d %v: %s", p.Serial, clean, how)
 }
 func (f *farHost) Rename(list []launch.Named) {
@@ -55,12 +55,12 @@ func (f *farHost) Rename(list []launch.Named) {
 		f.note("rename %d %s", n.Proc.Serial, n.Label.Name())
 	}
 }
-func (f *farHost) Gone(p wire.ProcID, how string) { f.note("gone %d", p.Serial) }
-func (f *farHost) Print(text string)              { f.note("print %s", text) }
-func (f *farHost) Resumed()                       {}
-func (f *farHost) TakeStdin()                     {}
-func (f *farHost) Drain()                         { f.note("drain") }
-func (f *farHost) Close()                         {}
+func (f *farHost) ReportLost(p wire.ProcID, how string) { f.note("gone %d", p.Serial) }
+func (f *farHost) Print(text string)                    { f.note("print %s", text) }
+func (f *farHost) Resumed()                             {}
+func (f *farHost) TakeStdin()                           {}
+func (f *farHost) Drain()                               { f.note("drain") }
+func (f *farHost) Close()                               {}
 
 // noPlane is a control plane without processes.
 type noPlane struct {
@@ -121,10 +121,10 @@ func (*noPlane) Close() error             { return nil }
 // It says what ends mean, and keeps no record of what is gone.
 func TestHeadOfAnotherHost(t *testing.T) {
 	far, plane := &farHost{}, &noPlane{}
-	h := New(&launch.Options{Apps: []launch.App{{NP: 3, Argv: []string{"x"}}}, FT: true}, 1)
-	h.Serve(plane, far)
-	far.tell = func(ev launch.Event) { h.Hear(0, ev) }
-	if err := h.launch(); err != nil {
+	sv := New(&launch.Options{Apps: []launch.App{{NP: 3, Argv: []string{"x"}}}, FT: true}, 1)
+	sv.Serve(plane, far)
+	far.tell = func(ev launch.Event) { sv.HandleEvent(0, ev) }
+	if err := sv.launch(); err != nil {
 		t.Fatal(err)
 	}
 	p := func(serial uint32) wire.ProcID { return wire.ProcID{Job: 1, Serial: serial} }
@@ -140,64 +140,64 @@ func TestHeadOfAnotherHost(t *testing.T) {
 	far.fail = errors.New("no room")
 	starts, _, _ := plane.AddJob(make([][]string, 2))
 	refused := make(chan error, 1)
-	go func() { refused <- h.Spawn(starts) }()
-	<-h.ready
-	h.runPosted()
+	go func() { refused <- sv.Spawn(starts) }()
+	<-sv.ready
+	sv.runPosted()
 	if err := <-refused; err == nil || err.Error() != far.fail.Error() {
 		t.Errorf("spawn: %v", err)
 	}
 	said("signal 4 killed")
-	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(4), End: launch.Ending{Signal: unix.SIGKILL}})
-	said("judged 4 false: spawned process 4 (rank 0 of 2) (pid 104) was ended: one beside it")
-	h.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: p(4)})
-	if h.failed || len(h.procs.byID) != 3 || len(h.procs.list) != 3 {
-		t.Errorf("failed %v, %d processes, %d in the list", h.failed, len(h.procs.byID), len(h.procs.list))
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: p(4), End: launch.Ending{Signal: unix.SIGKILL}})
+	said("judged 4 false: spawned process 4 (rank 0 of 2) (pid 104) was ended: a process started with it")
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: p(4)})
+	if sv.failed || len(sv.procs.byID) != 3 || len(sv.procs.list) != 3 {
+		t.Errorf("failed %v, %d processes, %d in the list", sv.failed, len(sv.procs.byID), len(sv.procs.list))
 	}
 
-	h.joined(h.procs.byID[p(1)])
-	h.Hear(0, launch.Event{Kind: launch.EvLost, Proc: p(1)})
+	sv.joined(sv.procs.byID[p(1)])
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvLost, Proc: p(1)})
 	said("print gompirun: rank 0 (pid 101): the program that called Init ended")
 	said("gone 1")
-	h.Hear(0, launch.Event{Kind: launch.EvDropped, Proc: p(2), Text: "garbage"})
-	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(2), End: launch.Ending{Signal: unix.SIGKILL}})
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvDropped, Proc: p(2), Text: "garbage"})
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: p(2), End: launch.Ending{Signal: unix.SIGKILL}})
 	said("judged 2 false: rank 1 (pid 102) was killed by signal 9")
 	for _, serial := range []uint32{1, 3} {
-		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(serial)})
+		sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: p(serial)})
 	}
-	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(99)}) // nobody's
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: p(99)}) // nobody's
 	said("judged 3")
-	if h.over() {
+	if sv.over() {
 		t.Error("the job is over before its output is out")
 	}
 	said("drain")
-	h.Hear(0, launch.Event{Kind: launch.EvDrained})
-	if !h.over() {
+	sv.HandleEvent(0, launch.Event{Kind: launch.EvDrained})
+	if !sv.over() {
 		t.Error("the job is not over")
 	}
 }
 
-// Where no process is left the first interrupt ends the wait for a reader; one before
+// Where no process is left the first interrupts ends the wait for a reader; one before
 // that does not: what has come is still read.
 func TestInterruptOfWhoIsLeft(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		far := &farHost{}
-		h := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
-		h.Serve(&noPlane{}, far)
-		far.tell = func(ev launch.Event) { h.Hear(0, ev) }
-		if err := h.launch(); err != nil {
+		sv := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
+		sv.Serve(&noPlane{}, far)
+		far.tell = func(ev launch.Event) { sv.HandleEvent(0, ev) }
+		if err := sv.launch(); err != nil {
 			t.Fatal(err)
 		}
 		if before {
-			h.signal(unix.SIGTERM)
+			sv.signal(unix.SIGTERM)
 		}
-		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Job: 1, Serial: 1}})
-		h.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Job: 1, Serial: 1}})
-		if h.over() {
+		sv.HandleEvent(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Job: 1, Serial: 1}})
+		sv.HandleEvent(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Job: 1, Serial: 1}})
+		if sv.over() {
 			t.Error("the job is over before its output is out")
 		}
-		h.signal(unix.SIGTERM)
-		if !h.over() || h.exit() != launch.ExitSignal+int(unix.SIGTERM) {
-			t.Errorf("interrupted before %v: over %v, status %d", before, h.over(), h.exit())
+		sv.signal(unix.SIGTERM)
+		if !sv.over() || sv.exit() != launch.ExitSignal+int(unix.SIGTERM) {
+			t.Errorf("interrupted before %v: over %v, status %d", before, sv.over(), sv.exit())
 		}
 	}
 }
