@@ -14,17 +14,17 @@ import (
 	"gompi/launcher/pool"
 )
 
-// changes is what the command line says of processes that come and go.
+// changes are the command line's settings for processes that come and go.
 type changes struct {
 	slots         int  // the job never has more; 0: no limit
 	strict        bool // no host has more than its slots
-	min, max      int  // of gompi://main; 0: no bound
+	min, max      int  // size of gompi://main; 0: no bound
 	resizeTimeout time.Duration
 	commitTimeout time.Duration
 	leaveTimeout  time.Duration
 	psets         []pset
-	steward       *steward // nil: the asker alone decides
-	manager       string   // socket of a program that decides; "": none
+	driver        *driver // nil: there is no manager
+	manager       string  // socket of an external manager; "": none
 }
 
 // pset is a named set of ranks of the first world.
@@ -51,8 +51,7 @@ type changeValues struct {
 
 const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
 
-// changeFlags declares the flags, and returns them as the group that they are in the
-// help.
+// changeFlags declares the flags, and returns them as a group of the help.
 func changeFlags(v *flagValues) *pflag.FlagSet {
 	s := pflag.NewFlagSet("changes", pflag.ContinueOnError)
 	s.SortFlags = false
@@ -79,7 +78,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	return s
 }
 
-// flagUsages is the help on all flags, those about changes as a group of their own.
+// flagUsages returns the help on all flags; those about changes are a group of their own.
 func (v *flagValues) flagUsages() string {
 	s := pflag.NewFlagSet("others", pflag.ContinueOnError)
 	s.SortFlags = false
@@ -94,7 +93,7 @@ func (v *flagValues) flagUsages() string {
 	return s.FlagUsages() + changesTitle + v.changing.FlagUsages()
 }
 
-// check settles what the flags mean, once the programs and hosts are known.
+// check sets the options of changes, once the programs and hosts are known.
 func (c *changeValues) check(o *options) (err error) {
 	n := o.ranks()
 	if o.changes.resizeTimeout, err = limit("resize-timeout", c.resize); err != nil {
@@ -124,7 +123,7 @@ func (c *changeValues) check(o *options) (err error) {
 	}
 	o.changes.min, o.changes.max, o.changes.strict, o.Spare = c.min, c.max, c.strict, c.spare
 	hosts := o.hosts
-	for _, n := range o.pretend {
+	for _, n := range o.fakeHosts {
 		hosts = append(hosts, hostSlots{slots: n})
 	}
 	if o.changes.slots = slotLimit(hosts, c.slots, c.strict); o.changes.slots != 0 && n > o.changes.slots {
@@ -143,8 +142,7 @@ func (c *changeValues) check(o *options) (err error) {
 	return nil
 }
 
-// limit is a span of time; 0 is written as such and means for ever, which is negative
-// here.
+// limit parses a duration. 0 means forever, and becomes negative.
 func limit(flag, text string) (time.Duration, error) {
 	d, err := seconds(flag, text)
 	if err == nil && d == 0 {
@@ -153,7 +151,7 @@ func limit(flag, text string) (time.Duration, error) {
 	return d, err
 }
 
-// slotLimit is how many processes there may be; 0: any number.
+// slotLimit returns the largest number of processes; 0: no limit.
 func slotLimit(hs []hostSlots, slots int, strict bool) int {
 	n, limited := 0, len(hs) > 0
 	for _, h := range hs {
@@ -172,7 +170,7 @@ func slotLimit(hs []hostSlots, slots int, strict bool) int {
 	return n
 }
 
-// parsePSet reads "NAME=0-3,7": ranks of n, in this order.
+// parsePSet reads "NAME=0-3,7": ranks below n, in this order.
 func parsePSet(text string, n int) (pset, error) {
 	name, list, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(name, "app://")
@@ -202,8 +200,8 @@ func parsePSet(text string, n int) (pset, error) {
 	return s, nil
 }
 
-// tell gives the head what the command line says.
-func (c *changes) tell(cfg *head.Config) {
+// configure puts the options into the configuration of the head.
+func (c *changes) configure(cfg *head.Config) {
 	cfg.Launches, cfg.Slots, cfg.Strict = true, c.slots, c.strict
 	cfg.ToReady, cfg.ToAccept, cfg.ToCommit, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.commitTimeout, c.leaveTimeout
 	cfg.Min, cfg.Max = c.min, c.max

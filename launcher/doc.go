@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package launcher starts the processes of a job on this host, looks after
-// them and ends with them: it is all of gompirun but the name.
+// Package launcher is gompirun: it starts the processes of a job on this host, watches
+// them and ends with them.
 //
-// The head says what happens: which processes there are, what their ends mean,
-// when the job ends. The agent of a host does it there: forks, output, seeing
-// ends, reaping. They are packages that do not know each other
-// (internal/launch/supervisor and agent) and tell each other what the interface
-// launch.Host and the events have, names and numbers only. This one reads the
-// command line and joins the two with the control plane of the job. One
-// goroutine owns both; everybody else posts it what was seen:
+// The supervisor (internal/launch/supervisor) decides: it knows which processes there are,
+// what their ends mean and when the job ends. The spawner of a host
+// (internal/launch/spawner) acts there: it forks, forwards output, sees ends and reaps.
+// The two packages do not import each other; they exchange calls (launch.Host) and events
+// (launch.Event). This package reads the command line and connects both with the control
+// plane of the job (job.go). One goroutine owns the supervisor and the spawner; all others
+// post functions to it:
 //
-//	forker    the one OS thread that forks, locked and never ending, because
-//	          the death signal of a child follows the thread that forked it
-//	exits     sees children end (pidfd) and leaves the children unreaped
-//	pump      forwards one output stream, line by line; one for stdout, one
-//	          for stderr
+//	forker    the one OS thread that forks; it never ends, because the death signal
+//	          of a child follows the thread that forked it
+//	exits     sees children end (pidfd) and leaves them unreaped
+//	pump      forwards one output stream, line by line; one each for stdout and stderr
 //	feeder    forwards standard input
-//	server    the control plane (package onehost)
-//	guardian  another process: kills what would outlive a killed head
+//	server    the control plane (internal/control/server)
+//	guardian  another process: kills what would outlive a killed gompirun
 //
-// A head of several jobs (hold.go) is another gompirun, which has their slots and none of
-// their processes; a job that is handed to it (to.go) is as any other, on a lease.
+// The spawner may be in another process, an agent, with a connection to the supervisor
+// (agents.go).
 //
-// The agent may be another process, with a connection to the head (far.go).
+// A head of several jobs (jobqueue.go) is another gompirun, which has the slots of the jobs
+// and none of their processes. A job that is handed to it (leasedjob.go) is like any other,
+// but for its lease. A driver (driver.go) connects a resource manager with a job; the
+// manager is a policy of launcher/rm, the lease, or a program at a socket (socket.go).
 //
-// A process that has exited stays a zombie until the control plane's half of the
-// agent says that nobody uses its pid any more; then its process group is killed, and
-// it is reaped.
+// A process that has exited stays a zombie until the control plane says that no other
+// process uses its pid any more; then its process group is killed, and it is reaped.
 //
-// docs/running.md tells users the command line, the messages and the exit
-// status.
+// docs/running.md has the command line, the messages and the exit statuses.
 package launcher

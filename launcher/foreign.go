@@ -10,22 +10,23 @@ import (
 	"strings"
 )
 
-// foreignFlag is a flag that other launchers have: of Open MPI 4 and 5, MPICH (Hydra), Intel
-// MPI, PRRTE (prterun, prun) and srun. It is accepted if it means something here, and
-// refused with what to use in its place if not. docs/running.md has the table, too.
+// foreignFlag is a flag of other launchers: Open MPI 4 and 5, MPICH (Hydra), Intel MPI,
+// PRRTE (prterun, prun) and srun. It is accepted if it has a meaning here, and otherwise
+// refused with a hint. docs/running.md has the table too.
 type foreignFlag struct {
 	names string // without dashes, separated by spaces
-	words int    // so many values follow it; a value behind = is always taken
-	// as is what it means in flags of gompirun, where $1 is its value; noEffect: nothing.
+	words int    // number of values that follow it; a value after = is always taken
+	// as is its translation into flags of gompirun, with $1 for its value; noEffect: the
+	// flag is ignored.
 	as string
-	// take gives that for a value, or why it is refused.
+	// take translates a value, or returns why it is refused.
 	take func(value string) (ours []string, refused string)
-	// what stands in the documentation: what as does not say, or for a flag that is
-	// refused (as and take are empty) what to use.
+	// say is for the documentation: a remark on as, or for a flag that is refused (as and
+	// take are empty) the hint.
 	say string
 }
 
-// noEffect is for a flag that asks for what is so anyway.
+// noEffect marks a flag that asks for the default behaviour.
 const noEffect = "none"
 
 const batch = "an option of the batch system: give it to salloc or sbatch, and start gompirun inside"
@@ -145,8 +146,8 @@ var foreignFlags = []foreignFlag{
 	{names: "slurmd-debug", words: 1, say: daemons},
 
 	// Parameters.
-	{names: "mca gmca pmixmca prtemca omca gomca", words: 2, say: "there are no MCA parameters: --transport chooses transports, --coll algorithms, gompirun --help-env lists every knob"},
-	{names: "am amca tune", words: 1, say: "there are no MCA parameters: --transport chooses transports, --coll algorithms, gompirun --help-env lists every knob"},
+	{names: "mca gmca pmixmca prtemca omca gomca", words: 2, say: "there are no MCA parameters: --transport chooses transports, --coll algorithms, gompirun --help-env lists every setting"},
+	{names: "am amca tune", words: 1, say: "there are no MCA parameters: --transport chooses transports, --coll algorithms, gompirun --help-env lists every setting"},
 	{names: "initial-errhandler", words: 1, say: "errors are returned: Comm.SetErrorHandler changes that"},
 	{names: "runtime-options rtos", words: 1, say: "--ft for recoverable and continuous, --timeout for its own, and debuggers as in docs/running.md; other runtime options have no counterpart"},
 	{names: "dapl ib rdma RDMA psm psm2 ofi tmi mx noconf", say: "--transport shm,tcp chooses transports"},
@@ -166,7 +167,7 @@ var foreignFlags = []foreignFlag{
 	{names: "compress exclusive hold I immediate nice Z no-allocate propagate reboot x11 usage", say: batch},
 }
 
-// foreignByName finds rows.
+// foreignByName finds the row of a flag.
 var foreignByName = func() map[string]*foreignFlag {
 	m := map[string]*foreignFlag{}
 	for i := range foreignFlags {
@@ -180,7 +181,7 @@ var foreignByName = func() map[string]*foreignFlag {
 	return m
 }()
 
-// translate gives what a flag with its value means here, or why it is refused.
+// translate returns our flags for a flag with its value, or why it is refused.
 func (f *foreignFlag) translate(value string, has bool) (ours []string, refused string) {
 	switch {
 	case f.take != nil:
@@ -201,7 +202,7 @@ func (f *foreignFlag) translate(value string, has bool) (ours []string, refused 
 	return ours, ""
 }
 
-// meaning is what a flag that is accepted means, for people.
+// meaning describes a flag that is accepted.
 func (f *foreignFlag) meaning() string {
 	if f.say != "" {
 		return f.say
@@ -223,7 +224,7 @@ func exported(value string) (ours []string, refused string) {
 	}
 	for _, x := range list[1:] {
 		if !strings.Contains(x, "=") {
-			continue // it is passed on
+			continue // the variable is passed on anyway
 		}
 		ours = append(ours, "--x", x)
 	}
@@ -247,7 +248,7 @@ func faults(value string) ([]string, string) {
 	return nil, "--ft: a rank that dies does not end the job"
 }
 
-// outputs are the values that --output has elsewhere, with what they mean here.
+// outputs are the values of --output in other launchers, with hints.
 var outputs = []struct{ names, use string }{
 	{"tag tag-detailed tag-fullname rank", "--tag"},
 	{"timestamp", "gompirun ... | ts (of moreutils) adds times"},
@@ -257,9 +258,9 @@ var outputs = []struct{ names, use string }{
 	{"copy nocopy raw pattern", "--output DIR"},
 }
 
-// otherOutput says what to use in place of a value that --output has elsewhere; "": it is a
-// folder's name.
-func otherOutput(value string) string {
+// outputHint returns a hint for a value of --output of other launchers; "": it is the name
+// of a folder.
+func outputHint(value string) string {
 	if strings.Contains(value, "%") {
 		return toFiles + "; a name with % is written ./" + value
 	}
@@ -277,21 +278,21 @@ func otherOutput(value string) string {
 	return ""
 }
 
-// fileName is a path that srun would take for a file: with an extension such as .log, and
-// neither absolute nor from . or .. on.
+// fileName matches a path that srun would take for a file: with an extension such as .log,
+// and neither absolute nor beginning with a dot.
 var fileName = regexp.MustCompile(`^[^./][^:,=]*\.[A-Za-z][A-Za-z0-9]*$`)
 
-// place is a value of --bind or --map without a modifier at its end that asks for what is so
-// anyway.
-func place(value, harmless string) string {
+// withoutModifier removes a modifier of --bind or --map that asks for the default
+// behaviour.
+func withoutModifier(value, harmless string) string {
 	if i := strings.LastIndexByte(value, ':'); i >= 0 && slices.Contains(strings.Fields(harmless), strings.ToLower(value[i+1:])) {
-		return place(value[:i], harmless)
+		return withoutModifier(value[:i], harmless)
 	}
 	return value
 }
 
-// instead says what to use for a value of --bind or --map that others have.
-func instead(value string) string {
+// substitute returns a hint for a value of --bind or --map of other launchers.
+func substitute(value string) string {
 	switch head, _, _ := strings.Cut(strings.ToLower(value), ":"); head {
 	case "hwthread", "hwt", "thread":
 		return "core gives each rank its share of the cores, with all their hardware threads"

@@ -12,7 +12,7 @@ import (
 	"gompi/internal/host/cgroup"
 )
 
-// maxRanks is the largest world that one command starts.
+// maxRanks is the largest number of processes that one command starts.
 const maxRanks = protocol.MaxSpawn
 
 // hostSlots is one host of -H or of a host file.
@@ -91,7 +91,7 @@ func parseHostfile(file, text string) ([]hostSlots, error) {
 	return hs, nil
 }
 
-// slotCount is how many processes to start when nobody said it.
+// slotCount returns the number of processes to start if none is given.
 func slotCount(hs []hostSlots) int {
 	if len(hs) == 0 {
 		return cgroup.UsableCPUs()
@@ -103,8 +103,8 @@ func slotCount(hs []hostSlots) int {
 	return n
 }
 
-// checkHosts refuses other hosts than this one, and more ranks than every
-// host's max_slots together admit.
+// checkHosts refuses hosts other than this one, and more ranks than the max_slots of all
+// hosts admit.
 func checkHosts(hs []hostSlots, ranks int) error {
 	limit, limited := 0, len(hs) > 0
 	for _, h := range hs {
@@ -122,8 +122,8 @@ func checkHosts(hs []hostSlots, ranks int) error {
 	return nil
 }
 
-// isThisHost asks no name server: that might take long, and a name that is
-// not this host's own is refused anyway.
+// isThisHost reports whether a name or address is this host's. It asks no name server:
+// that may take long, and other hosts are refused anyway.
 func isThisHost(name string) bool {
 	own, _ := os.Hostname()
 	short, _, _ := strings.Cut(own, ".")

@@ -13,15 +13,14 @@ import (
 	"gompi/internal/launch/supervisor"
 )
 
-// Main is gompirun: args is its command line without the program's name. It
-// returns the exit status. Call it once, from main, in a process that does
-// nothing else: it handles signals, starts children and needs the standard
-// descriptors. It starts its own program again with a first argument of its
-// own, so a program that is not gompirun must pass that to Main too (see
-// IsGuardian).
+// Main runs gompirun and returns its exit status. args is the command line without the
+// program's name. Call it once, from main, in a process that does nothing else: it handles
+// signals, starts children and needs the standard descriptors. It starts its own program
+// again with a special first argument, so a program that is not gompirun must pass that to
+// Main too (see IsGuardian).
 func Main(args []string) int { return run(args, nil) }
 
-// run is Main with what starts the agent; nil: it is in this process.
+// run is Main with a function that starts agents; nil: the spawner is in this process.
 func run(args []string, start starter) int {
 	if len(args) == 1 {
 		switch args[0] {
@@ -55,22 +54,22 @@ func run(args []string, start starter) int {
 	for _, w := range o.warnings {
 		launch.Say("%s", w)
 	}
-	if o.hold != nil {
-		return o.hold.run()
+	if o.queue != nil {
+		return o.queue.run()
 	}
-	if o.to != nil {
-		if err := o.to.begin(o); err != nil {
+	if o.lease != nil {
+		if err := o.lease.begin(o); err != nil {
 			launch.Say("%v", protocol.Hinted(err))
 			return launch.ExitFailure
 		}
 	}
-	h, w, err := newJob(o, start)
+	sup, d, err := newJob(o, start)
 	if err != nil {
 		launch.Say("%v", protocol.Hinted(err))
 		return launch.ExitFailure
 	}
-	status := h.Run()
-	w.wait()
+	status := sup.Run()
+	d.wait()
 	return status
 }
 
@@ -79,10 +78,9 @@ func IsGuardian(args []string) bool {
 	return len(args) == 1 && (args[0] == spawner.GuardianArg || args[0] == agentArg)
 }
 
-// Report writes the whole story of a job at one moment: the roll call of
-// blocking calls, what the operations under way wait for, unmatched messages, and
-// goroutine dumps. title is its first line. gompirun prints it on --timeout and
-// SIGQUIT, gompictl on request.
+// Report writes the state of a job at one moment: the blocking calls of all processes, the
+// reason why operations under way wait, unmatched messages, and goroutine dumps. title is
+// its first line. gompirun prints it on --timeout and SIGQUIT, gompictl on request.
 func Report(title string, procs []protocol.StackReport, ops []protocol.OpReport) string {
 	return supervisor.Report(title, procs, ops)
 }

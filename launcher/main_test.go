@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	case len(args) > 0 && args[0] == "gompirun":
 		os.Exit(Main(args[1:]))
 	case len(args) > 0 && args[0] == "gompifar": // gompirun with its agent in another process
-		os.Exit(run(args[1:], startPretended))
+		os.Exit(run(args[1:], startFakeHost))
 	case len(args) > 1 && args[0] == "rank":
 		os.Exit(rank(args[1], args[2:]))
 	case len(args) > 0 && args[0] == "deny":
@@ -326,7 +326,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 		full[0] = "gompifar"
 	}
 	if strings.HasPrefix(t.Name(), "TestPretended") {
-		full = append(full, "--"+pretendFlag, "2x1")
+		full = append(full, "--"+fakeHostsFlag, "2x1")
 	}
 	for _, a := range args {
 		if a == "RANK" {

@@ -16,18 +16,18 @@ import (
 	"gompi/internal/launch"
 )
 
-// options is a command line, checked.
+// options is a checked command line.
 type options struct {
 	launch.Options
-	changes  changes
-	hosts    []hostSlots // empty: this host, no limit
-	pretend  []int       // slots of hosts that are only pretended; see pretendFlag
-	warnings []string
-	hold     *hold   // it is a head of several jobs; nil: it is a job
-	to       *tenant // of such a head; nil: of none
+	changes   changes
+	hosts     []hostSlots // empty: this host, without a limit
+	fakeHosts []int       // slots of fake hosts; see fakeHostsFlag
+	warnings  []string
+	queue     *jobQueue  // nil: gompirun starts a job, and is no head of several jobs
+	lease     *leasedJob // nil: the job has no lease of such a head
 }
 
-// errHelp carries a text that was asked for.
+// errHelp is a help text that was asked for.
 type errHelp string
 
 func (e errHelp) Error() string { return string(e) }
@@ -37,7 +37,7 @@ type usageError struct{ error }
 
 func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
 
-// flagValues is what pflag fills in for one program's section.
+// flagValues are the flags of one program's section.
 type flagValues struct {
 	launch.App
 	set                       *pflag.FlagSet
@@ -46,17 +46,17 @@ type flagValues struct {
 	mapBy                     string
 	perHost                   int
 	x                         []string
-	knobs                     map[string]*string
+	settings                  map[string]*string
 	ignored, help             bool
 	helpEnv, version          bool
 	changes                   changeValues
-	changing                  *pflag.FlagSet // the flags of these
+	changing                  *pflag.FlagSet // the flags of changes
 }
 
-// flags declares the flags. Those of a later program of an MPMD line are a
-// subset: the rest is about the whole job.
+// flags declares the flags. A later program of an MPMD line has a subset: the others are
+// about the whole job.
 func flags(o *options, first bool) *flagValues {
-	v := &flagValues{knobs: map[string]*string{}}
+	v := &flagValues{settings: map[string]*string{}}
 	s := pflag.NewFlagSet("gompirun", pflag.ContinueOnError)
 	v.set = s
 	s.SortFlags = false
@@ -81,15 +81,15 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVar(&o.FT, "ft", false, "a rank that dies does not end the job")
 	s.BoolVarP(&o.Verbose, "verbose", "v", false, "print where each rank runs")
 	for _, k := range Knobs() {
-		v.knobs[k.Env] = s.String(k.Flag, "", k.Help+" ("+k.Env+")")
+		v.settings[k.Env] = s.String(k.Flag, "", k.Help+" ("+k.Env+")")
 	}
 	s.BoolVar(&v.helpEnv, "help-env", false, "list the environment variables that set the same as flags")
 	s.BoolVar(&v.version, "version", false, "print the version")
 	s.BoolVarP(&v.help, "help", "h", false, "print this")
 	s.IntVarP(&v.perHost, "ppn", "N", 0, "")
 	s.MarkHidden("ppn")
-	s.StringVar(&v.pretend, pretendFlag, "", "")
-	s.MarkHidden(pretendFlag)
+	s.StringVar(&v.pretend, fakeHostsFlag, "", "")
+	s.MarkHidden(fakeHostsFlag)
 	v.changing = changeFlags(v)
 	return v
 }
@@ -109,7 +109,7 @@ docs/running.md says more.
 // parse reads a command line without the program's name. getenv is os.Getenv.
 func parse(args []string, getenv func(string) string) (*options, error) {
 	o := &options{Options: launch.Options{Settings: map[string]string{}}}
-	knobFlags := map[string]*string{}
+	settingFlags := map[string]*string{}
 	var first *flagValues
 	for i, part := range split(args) {
 		v := flags(o, i == 0)
@@ -130,13 +130,13 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		case v.version:
 			return nil, errHelp(version.Line("gompirun"))
 		case v.helpEnv:
-			return nil, errHelp(knobHelp())
+			return nil, errHelp(settingsHelp())
 		}
 		if v.changes.head != "" {
-			return o, v.holds(o)
+			return o, v.setJobQueue(o)
 		}
 		if i == 0 {
-			first, knobFlags = v, v.knobs
+			first, settingFlags = v, v.settings
 			if err := v.whole(o); err != nil {
 				return nil, err
 			}
@@ -145,7 +145,7 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 			return nil, err
 		}
 	}
-	if err := o.knobs(knobFlags, getenv); err != nil {
+	if err := o.applySettings(settingFlags, getenv); err != nil {
 		return nil, err
 	}
 	if err := o.count(); err != nil {
@@ -154,7 +154,7 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	if err := first.changes.check(o); err != nil {
 		return nil, err
 	}
-	return o, first.decides(o)
+	return o, first.chooseManager(o)
 }
 
 // split cuts an MPMD line at its colons.
@@ -170,9 +170,9 @@ func split(args []string) [][]string {
 	return parts
 }
 
-// longFlags gives every flag up to the first word that is none the two dashes that pflag
-// wants (-np, -host), gives the flags of other launchers as ours, and refuses the others with
-// what to use. job are the flags of a line's first program.
+// longFlags prepares the flags before the program for pflag: each gets two dashes (-np,
+// -host). It translates the flags of other launchers, and refuses unknown ones with a
+// hint. job has the flags of the first program of a line.
 func longFlags(s, job *pflag.FlagSet, args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -202,12 +202,12 @@ func longFlags(s, job *pflag.FlagSet, args []string) ([]string, error) {
 			out = append(out, "--"+f.Name, value)
 		case f.Name == "head" && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
 			i++
-			out = append(out, "--head="+args[i]) // which starts no program
+			out = append(out, "--head="+args[i]) // a head starts no program
 		default:
 			out = append(out, "--"+f.Name)
 		}
 		if f.Name == "output" {
-			if use := otherOutput(value); use != "" {
+			if use := outputHint(value); use != "" {
 				return nil, usagef("--output %s: %s", value, use)
 			}
 		}
@@ -215,7 +215,7 @@ func longFlags(s, job *pflag.FlagSet, args []string) ([]string, error) {
 	return out, nil
 }
 
-// declared is one of our own flags, by its name or its letter.
+// declared returns one of our own flags, by its name or its letter.
 func declared(s *pflag.FlagSet, name string) *pflag.Flag {
 	if len(name) == 1 {
 		if f := s.ShorthandLookup(name); f != nil {
@@ -225,7 +225,7 @@ func declared(s *pflag.FlagSet, name string) *pflag.Flag {
 	return s.Lookup(name)
 }
 
-// takesNumber reports whether a number may stand right behind a flag of one dash.
+// takesNumber reports whether a number may follow a flag with one dash directly.
 func takesNumber(s *pflag.FlagSet, name string) bool {
 	if f := declared(s, name); f != nil {
 		return f.Value.Type() == "int"
@@ -234,8 +234,8 @@ func takesNumber(s *pflag.FlagSet, name string) bool {
 	return f != nil && f.words == 1
 }
 
-// foreignWords is what a flag means that is not declared, and how many of the words behind it
-// are its own.
+// foreignWords translates a flag that is not declared, and returns the number of following
+// words that belong to it.
 func foreignWords(s, job *pflag.FlagSet, a, name, value string, has bool, rest []string) (words []string, n int, err error) {
 	f := foreignByName[name]
 	switch {
@@ -287,12 +287,12 @@ func (v *flagValues) whole(o *options) (err error) {
 		}
 		o.Stdin = launch.StdinTo(r)
 	}
-	switch o.Bind = place(o.Bind, "overload-allowed if-supported"); o.Bind {
+	switch o.Bind = withoutModifier(o.Bind, "overload-allowed if-supported"); o.Bind {
 	case "", "core", "numa", "none":
 	default:
-		return usagef("--bind %s: not core, numa or none%s", o.Bind, remark(instead(o.Bind)))
+		return usagef("--bind %s: not core, numa or none%s", o.Bind, remark(substitute(o.Bind)))
 	}
-	v.mapBy = place(v.mapBy, "oversubscribe")
+	v.mapBy = withoutModifier(v.mapBy, "oversubscribe")
 	if n, ok := strings.CutPrefix(v.mapBy, "ppr:"); ok && (strings.HasSuffix(n, ":node") || strings.HasSuffix(n, ":host")) {
 		if v.perHost, err = strconv.Atoi(n[:len(n)-len(":node")]); err != nil || v.perHost < 1 {
 			return usagef("--map %s: not ppr:N:node", v.mapBy)
@@ -302,15 +302,15 @@ func (v *flagValues) whole(o *options) (err error) {
 	switch v.mapBy {
 	case "", "core", "slot", "numa", "node":
 	default:
-		return usagef("--map %s: not core, slot, numa or node%s", v.mapBy, remark(instead(v.mapBy)))
+		return usagef("--map %s: not core, slot, numa or node%s", v.mapBy, remark(substitute(v.mapBy)))
 	}
 	if v.perHost != 0 || v.set.Changed("ppn") {
 		return v.spread()
 	}
-	return v.pretended(o)
+	return v.setFakeHosts(o)
 }
 
-// spread takes -N: there is one host.
+// spread applies -N: there is one host.
 func (v *flagValues) spread() error {
 	switch {
 	case v.perHost < 1:
@@ -323,7 +323,7 @@ func (v *flagValues) spread() error {
 	return nil
 }
 
-// remark is a sentence behind another, if there is one.
+// remark returns a text that continues a sentence, if there is one.
 func remark(text string) string {
 	if text == "" {
 		return ""
@@ -385,14 +385,14 @@ func (v *flagValues) hostList(o *options) error {
 	return nil
 }
 
-// verboseEnv tells processes that what they have chosen is to be said.
+// verboseEnv lets processes print their choices.
 const verboseEnv = "GOMPI_VERBOSE"
 
-// boundEnv tells processes that the user has said to what they are bound, and by which word.
+// boundEnv tells processes the user's --bind.
 const boundEnv = "GOMPI_BIND"
 
-// knobs collects the settings: a flag, else -x, else the environment.
-func (o *options) knobs(flags map[string]*string, getenv func(string) string) error {
+// applySettings collects the settings: a flag wins over -x, and -x over the environment.
+func (o *options) applySettings(flags map[string]*string, getenv func(string) string) error {
 	if o.Verbose {
 		o.Settings[verboseEnv] = "1"
 	}
@@ -428,7 +428,7 @@ func (o *options) knobs(flags map[string]*string, getenv func(string) string) er
 	return nil
 }
 
-// count settles how many processes each program gets and checks the hosts.
+// count sets the number of processes of each program and checks the hosts.
 func (o *options) count() error {
 	if len(o.Apps) > 1 {
 		for _, a := range o.Apps {
@@ -438,8 +438,8 @@ func (o *options) count() error {
 		}
 	}
 	if a := &o.Apps[0]; a.NP == 0 {
-		if a.NP = slotCount(o.hosts); o.pretend != nil {
-			a.NP = len(o.pretend) * o.pretend[0]
+		if a.NP = slotCount(o.hosts); o.fakeHosts != nil {
+			a.NP = len(o.fakeHosts) * o.fakeHosts[0]
 		}
 	}
 	n := o.ranks()
@@ -449,13 +449,13 @@ func (o *options) count() error {
 	if o.Stdin >= 0 && int(o.Stdin) >= n {
 		return usagef("--stdin %d: there are only %d ranks", o.Stdin, n)
 	}
-	if o.Stdin == launch.StdinAll && len(o.pretend) > 1 {
+	if o.Stdin == launch.StdinAll && len(o.fakeHosts) > 1 {
 		return usagef("--stdin all is not possible with several hosts")
 	}
 	return checkHosts(o.hosts, n)
 }
 
-// ranks is the number of processes to start, or something above maxRanks.
+// ranks returns the number of processes to start, or a number above maxRanks.
 func (o *options) ranks() int {
 	n := 0
 	for _, a := range o.Apps {
@@ -483,5 +483,5 @@ func seconds(flag, s string) (time.Duration, error) {
 	return d, nil
 }
 
-// isUsage tells a mistake in the command line from other errors.
+// isUsage reports whether an error is a mistake in the command line.
 func isUsage(err error) bool { return errors.As(err, new(usageError)) }

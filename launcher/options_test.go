@@ -159,7 +159,7 @@ func TestParseChanges(t *testing.T) {
 	}
 }
 
-func TestKnobsPrefer(t *testing.T) {
+func TestSettingsPrefer(t *testing.T) {
 	env := func(name string) string {
 		return map[string]string{"GOMPI_RING": "1", "GOMPI_CREDIT": "4096", "GOMPI_EAGER": "1"}[name]
 	}
@@ -176,7 +176,7 @@ func TestKnobsPrefer(t *testing.T) {
 		}
 	}
 	if _, err := parse([]string{"p"}, func(name string) string { return map[string]string{"GOMPI_CMA": "maybe"}[name] }); err == nil || !strings.Contains(err.Error(), "GOMPI_CMA=maybe") {
-		t.Errorf("a wrong knob in the environment: %v", err)
+		t.Errorf("a wrong setting in the environment: %v", err)
 	}
 }
 

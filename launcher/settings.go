@@ -15,21 +15,21 @@ import (
 	"gompi/transport/tuning"
 )
 
-// Knob is a setting of the runtime that is an environment variable and a flag
-// of gompirun. The head hands the values to every process, so that they are
-// equal on all ranks; a flag wins over the environment.
+// Knob is a setting of the runtime that has an environment variable and a flag of
+// gompirun. The launcher gives the values to every process, so that they are equal on all
+// ranks; a flag wins over the environment.
 type Knob struct {
 	Flag    string // without "--"
 	Env     string
-	Default string // what an unset knob means, for the help
+	Default string // meaning of an unset setting, for the help
 	Help    string
 	check   func(string) error
-	// load checks a value and gives what the processes get in its place. A
-	// knob has either this or check.
+	// load checks a value and returns the value for the processes. A setting has either
+	// load or check.
 	load func(string) (string, error)
 }
 
-// Knobs lists every knob, in the order of the help.
+// Knobs returns all settings, in the order of the help.
 func Knobs() []Knob {
 	return []Knob{
 		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
@@ -45,7 +45,7 @@ func Knobs() []Knob {
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
 		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loaded(shortRules)},
-		{"shm-table", "GOMPI_SHM_TABLE", "built in", "file of limits that say which way messages go inside a host, near and far (gompibench tune shm writes one)", nil, loaded(shortWays)},
+		{"shm-table", "GOMPI_SHM_TABLE", "built in", "file of limits that say which way messages go inside a host, near and far (gompibench tune shm writes one)", nil, loaded(shortThresholds)},
 		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(settings.TCPEager), nil},
 		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(settings.TCPChunk), nil},
 		{"mam-process", settings.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(settings.MamProcess), nil},
@@ -73,7 +73,7 @@ func checkTransports(v string) error {
 	return nil
 }
 
-// within checks a number by what its reader takes.
+// within checks a number against a range.
 func within(r settings.Range) func(string) error {
 	return func(v string) error {
 		_, err := r.Parse(v)
@@ -81,7 +81,7 @@ func within(r settings.Range) func(string) error {
 	}
 }
 
-// chosen checks names by what their reader takes.
+// chosen checks names against a choice.
 func chosen(c settings.Choice) func(string) error {
 	return func(v string) error {
 		_, err := c.Parse(v)
@@ -91,7 +91,7 @@ func chosen(c settings.Choice) func(string) error {
 
 func checkForced(v string) error { return selection.DefaultTable().ForceAll(v) }
 
-// loaded reads a file and gives what is short for its text.
+// loaded reads a file and shortens its text.
 func loaded(short func(text string) (string, error)) func(path string) (string, error) {
 	return func(path string) (string, error) {
 		text, err := os.ReadFile(path)
@@ -102,7 +102,7 @@ func loaded(short func(text string) (string, error)) func(path string) (string, 
 	}
 }
 
-// shortRules is a table of rules without comments.
+// shortRules removes the comments from a table of rules.
 func shortRules(text string) (string, error) {
 	rules, err := selection.ParseRules(text)
 	if err != nil {
@@ -113,13 +113,13 @@ func shortRules(text string) (string, error) {
 	return short, err
 }
 
-// shortWays is a table of limits without comments.
-func shortWays(text string) (string, error) {
+// shortThresholds removes the comments from a table of thresholds.
+func shortThresholds(text string) (string, error) {
 	t, err := tuning.Parse(text)
 	return t.String(), err
 }
 
-// shortModel is what a machine is like, without spaces.
+// shortModel removes the spaces from the model of a machine.
 func shortModel(text string) (string, error) {
 	m, err := cost.Parse(text)
 	if err != nil {
@@ -140,8 +140,8 @@ func oneOf(values ...string) func(string) error {
 	}
 }
 
-// knobHelp is the answer to --help-env.
-func knobHelp() string {
+// settingsHelp returns the text of --help-env.
+func settingsHelp() string {
 	var b strings.Builder
 	for _, k := range Knobs() {
 		fmt.Fprintf(&b, "%-16s --%-10s %s (default %s)\n", k.Env, k.Flag, k.Help, k.Default)

@@ -43,7 +43,7 @@ type agentJob struct {
 
 func startAgents(t *testing.T, args ...string) *agentJob {
 	t.Helper()
-	cmd := command(t, append([]string{"--" + pretendFlag, "2x2", "-np", "4"}, args...)...)
+	cmd := command(t, append([]string{"--" + fakeHostsFlag, "2x2", "-np", "4"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,4 +195,4 @@ func TestSparesOnHosts(t *testing.T) {
 
 // TestStdinOfAnotherHost: it moves from the first host to the second, with what the
 // first was sent and has not read.
-func TestStdinOfAnotherHost(t *testing.T) { stdinMoves(t, "--"+pretendFlag, "2x1") }
+func TestStdinOfAnotherHost(t *testing.T) { stdinMoves(t, "--"+fakeHostsFlag, "2x1") }

@@ -20,18 +20,18 @@ import (
 	"gompi/internal/launch/supervisor"
 )
 
-// starter starts the agent of a host, which is this program with AgentArg, and
-// returns a connection with its descriptor 0. gompirun has none yet: what starts
-// agents by ssh or in a Slurm allocation belongs here.
+// starter starts the agent of a host, which is this program with agentArg, and returns a
+// connection to its descriptor 0. gompirun has none for other hosts yet: ssh or a Slurm
+// allocation would go here.
 type starter func(host uint32) (net.Conn, error)
 
-// agentArg as first argument makes gompirun the agent of a head at the other end of
-// descriptor 0.
+// agentArg as the first argument makes gompirun the agent of a host; its supervisor is at
+// the other end of descriptor 0.
 const agentArg = "--gompirun-agent"
 
-// joinFar joins a head with the agents of n hosts, which start starts, and returns its
-// half of the control plane.
-func joinFar(h *supervisor.Supervisor, o *launch.Options, cfg server.Config, n int, start starter) (srv *server.Server, err error) {
+// connectAgents connects a supervisor with the agents of n hosts, which start starts, and
+// returns the control plane.
+func connectAgents(sup *supervisor.Supervisor, o *launch.Options, cfg server.Config, n int, start starter) (srv *server.Server, err error) {
 	var conns []net.Conn
 	defer func() {
 		if err != nil {
@@ -47,10 +47,10 @@ func joinFar(h *supervisor.Supervisor, o *launch.Options, cfg server.Config, n i
 		}
 		conns = append(conns, conn)
 	}
-	hear := func(host uint32) func(launch.Event) {
-		return func(ev launch.Event) { h.Post(func() { h.HandleEvent(host, ev) }) }
+	tell := func(host uint32) func(launch.Event) {
+		return func(ev launch.Event) { sup.Post(func() { sup.HandleEvent(host, ev) }) }
 	}
-	out, in := far.NewOutput([2]int{1, 2}, hear(0)), far.NewInput(os.Stdin)
+	out, in := far.NewOutput([2]int{1, 2}, tell(0)), far.NewInput(os.Stdin)
 	links, agents := make([]*link.Link, n), make([]launch.Host, n)
 	for i, conn := range conns {
 		host := uint32(i)
@@ -58,23 +58,22 @@ func joinFar(h *supervisor.Supervisor, o *launch.Options, cfg server.Config, n i
 			return nil, fmt.Errorf("the agent of host %d: %w", host, err)
 		}
 		links[i] = link.New(conn)
-		agents[i] = far.NewHost(links[i], out, in, hear(host))
+		agents[i] = far.NewHost(links[i], out, in, tell(host))
 	}
 	if srv, err = server.NewHead(cfg, links); err != nil {
 		return nil, err
 	}
-	h.Serve(srv, agents...)
+	sup.Serve(srv, agents...)
 	for _, l := range links {
 		l.Run()
 	}
 	return srv, nil
 }
 
-// serveAgent is the agent of a head at the other end of a connection; it returns an
-// exit status.
+// serveAgent runs the agent at the end of a connection; it returns an exit status.
 func serveAgent(conn net.Conn) int {
-	// The head passes on what is meant for the job. Caught, and not ignored, which
-	// processes would inherit.
+	// The supervisor passes on the signals for the job. They are caught, not ignored, as
+	// processes would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
 	inOrder, err := runAgent(conn)
 	switch {
@@ -95,19 +94,19 @@ func runAgent(conn net.Conn) (inOrder bool, err error) {
 	}
 	o := &setup.Options
 	l := link.New(conn)
-	top := far.NewReceiver(l)
-	a, err := spawner.New(o, setup.Job, maxProcs(o, cgroup.UsableCPUs()), top.Streams(), top.Tell, top.Post)
+	receiver := far.NewReceiver(l)
+	a, err := spawner.New(o, setup.Job, maxProcs(o, cgroup.UsableCPUs()), receiver.Streams(), receiver.Tell, receiver.Post)
 	if err != nil {
 		return false, err
 	}
-	srv, err := server.NewAgent(setup.Job, setup.Host, hostConfig(a, top.Post), l)
+	srv, err := server.NewAgent(setup.Job, setup.Host, hostConfig(a, receiver.Post), l)
 	if err != nil {
 		return false, err
 	}
 	a.Serve(srv)
-	top.Serve(a)
+	receiver.Serve(a)
 	l.Run()
-	inOrder = top.Run()
+	inOrder = receiver.Run()
 	l.Close()
 	return inOrder, srv.Close()
 }

@@ -20,7 +20,7 @@ import (
 
 // told is a control plane that does what it is told, if that is more than 1.
 type told struct {
-	s     *steward
+	s     *driver
 	done  chan struct{}
 	sizes chan int // that it was asked for
 	early int      // questions before anybody follows
@@ -63,7 +63,7 @@ func (p *told) becomes(u head.Use) {
 	p.mu.Lock()
 	p.use = u
 	p.mu.Unlock()
-	p.s.note(func() { p.s.size = u.Has })
+	p.s.update(func() { p.s.size = u.Has })
 }
 
 func (p *told) Resize(m *protocol.Resize, part func(protocol.Message) bool) error {
@@ -113,9 +113,9 @@ func (*script) Next() (time.Duration, bool) { return 0, false }
 
 // The manager hears of each change once, of one that does not happen with the size that
 // there is, and of one that others have made.
-func TestSteward(t *testing.T) {
+func TestDriver(t *testing.T) {
 	m := &script{sizes: []int{4, 1, 9}, told: make(chan rm.Event)}
-	s := newSteward("--schedule", m)
+	s := newDriver("--schedule", m)
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10), early: 2}
 	over := make(chan struct{})
 	go func() {
@@ -155,9 +155,9 @@ func TestSteward(t *testing.T) {
 
 // A list of hosts that is not read yet is not one without slots: the manager hears of
 // them before it hears of the job.
-func TestStewardWaitsForSlots(t *testing.T) {
+func TestDriverWaitsForSlots(t *testing.T) {
 	m := &script{told: make(chan rm.Event)}
-	s := newSteward("--policy", m)
+	s := newDriver("--policy", m)
 	read := make(chan struct{})
 	s.watch = func(slots func([]int), done <-chan struct{}) {
 		<-read
@@ -185,9 +185,9 @@ func TestStewardWaitsForSlots(t *testing.T) {
 
 // From a host that is in the list no more the processes go, also if the others have as
 // many slots as before.
-func TestStewardMoves(t *testing.T) {
+func TestDriverMoves(t *testing.T) {
 	m := &script{told: make(chan rm.Event, 10)}
-	s := newSteward("--discover", m)
+	s := newDriver("--discover", m)
 	lists := make(chan []int)
 	s.watch = func(slots func([]int), done <-chan struct{}) {
 		for {
@@ -224,10 +224,10 @@ func (p *told) decides(t *testing.T, want int) {
 
 // Of a lease the manager hears what the program asks for and says of itself, once each, and
 // what is not used goes back.
-func TestStewardLeases(t *testing.T) {
+func TestDriverLeases(t *testing.T) {
 	m := &script{sizes: []int{0, 0, 0, 5, 0, 0, 7, 0, 0, 2}, told: make(chan rm.Event)}
-	s := newSteward("--to", m)
-	s.leases, s.waits = true, true
+	s := newDriver("--to", m)
+	s.leased, s.waits = true, true
 	s.bound = (&changeValues{min: 2}).bound
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
 	go s.run(p)
@@ -249,8 +249,8 @@ func TestStewardLeases(t *testing.T) {
 	want(rm.Arrived{Job: rm.Job{ID: theJob, Size: 2}})
 	p.becomes(head.Use{Has: 2, Follows: true})
 	want(rm.Followed{Job: theJob, Follows: true})
-	s.says([]byte(`{"version":1,"min":3,"max":1}`))
-	s.says([]byte(`{"version":1}`))
+	s.setCOL([]byte(`{"version":1,"min":3,"max":1}`))
+	s.setCOL([]byte(`{"version":1}`))
 	want(rm.Told{Job: theJob})
 	p.becomes(head.Use{Has: 2, Wants: 6, Least: 4, Follows: true})
 	want(rm.Wished{Job: theJob, Size: 6, Min: 4}) // 5 is decided
@@ -273,7 +273,7 @@ func TestStewardLeases(t *testing.T) {
 }
 
 // A policy finds the size that is best for the program, of the slots that there are.
-func TestStewardObeys(t *testing.T) {
+func TestDriverObeys(t *testing.T) {
 	// Each process more slows it down by a second: 3 are best.
 	scaling := filepath.Join(t.TempDir(), "col")
 	if err := os.WriteFile(scaling, []byte(`{"version":1,"model":{"kind":"expression","time":"9/p + p"}}`), 0o600); err != nil {
@@ -283,7 +283,7 @@ func TestStewardObeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := o.changes.steward
+	s := o.changes.driver
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
 	go s.run(p)
 	p.becomes(head.Use{Has: 1})
@@ -323,13 +323,13 @@ func TestWhoDecides(t *testing.T) {
 	} {
 		o, err := parse(strings.Fields(line), func(string) string { return "" })
 		switch {
-		case want == "" && (err != nil || o.changes.steward == nil):
+		case want == "" && (err != nil || o.changes.driver == nil):
 			t.Errorf("%s: %v", line, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-	if o, err := parse([]string{"x"}, func(string) string { return "" }); err != nil || o.changes.steward != nil {
+	if o, err := parse([]string{"x"}, func(string) string { return "" }); err != nil || o.changes.driver != nil {
 		t.Errorf("nobody decides: %v", err)
 	}
 }
@@ -347,18 +347,18 @@ func TestDiscovery(t *testing.T) {
 		{flag: "--discover", command: "cat " + file, names: []string{"a", "B"}},
 	} {
 		write("a slots=2\nb:3 # remark\nother:9\n")
-		if n, err := d.look(context.Background()); !slices.Equal(n, []int{2, 3}) || err != nil {
+		if n, err := d.read(context.Background()); !slices.Equal(n, []int{2, 3}) || err != nil {
 			t.Errorf("%s: %v slots, %v", d.flag, n, err)
 		}
 		for text, want := range map[string]string{"": "no host in it", "c:4": "none of the job's hosts: a, B", "a:x": "is not a host", "\xff\x00:0": "is not a host"} {
 			if write(text); true {
-				if n, err := d.look(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+				if n, err := d.read(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: %q is %v slots, %v, want %q", d.flag, text, n, err, want)
 				}
 			}
 		}
 	}
-	if n, err := (&discovery{command: "exit 3"}).look(context.Background()); err == nil {
+	if n, err := (&discovery{command: "exit 3"}).read(context.Background()); err == nil {
 		t.Errorf("a command that fails: %v slots", n)
 	}
 	// It tells of what is new, and ends.
@@ -387,5 +387,33 @@ func TestDiscovery(t *testing.T) {
 	case <-over:
 	case <-time.After(20 * time.Second):
 		t.Error("it does not end")
+	}
+}
+
+// diff returns the events between two views, in the order in which managers expect them.
+func TestDriverDiff(t *testing.T) {
+	c, d := &rm.COL{}, &rm.COL{}
+	for name, x := range map[string]struct {
+		last, now view
+		want      []rm.Event
+	}{
+		"nothing":     {view{size: 2, col: c, wish: 3}, view{size: 2, col: c, wish: 3}, nil},
+		"slots again": {view{slots: 4, slotLists: 1}, view{slots: 4, slotLists: 2}, []rm.Event{rm.Slots{Total: 4}}},
+		"a job with its wish": {view{}, view{slots: 4, slotLists: 1, size: 2, col: c, follows: true, wish: 3, least: 3}, []rm.Event{
+			rm.Slots{Total: 4},
+			rm.Arrived{Job: rm.Job{ID: theJob, COL: c, Size: 2, Follows: true}},
+			rm.Wished{Job: theJob, Size: 3},
+		}},
+		"an answer":           {view{size: 2}, view{size: 2, answers: 1}, []rm.Event{rm.Sized{Job: theJob, Size: 2}}},
+		"another size":        {view{size: 2, wish: 4, least: 3}, view{size: 4}, []rm.Event{rm.Sized{Job: theJob, Size: 4}}},
+		"a wish is withdrawn": {view{size: 2, wish: 4, least: 3}, view{size: 2}, []rm.Event{rm.Wished{Job: theJob, Size: 2}}},
+		"a COL, and it follows": {view{size: 2, col: c}, view{size: 2, col: d, follows: true}, []rm.Event{
+			rm.Told{Job: theJob, COL: d},
+			rm.Followed{Job: theJob, Follows: true},
+		}},
+	} {
+		if got := diff(x.last, x.now); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, x.want)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func TestOfficeLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := unix.Umask(0)
-		o, err := newOffice(path)
+		o, err := newRMSocket(path)
 		unix.Umask(old)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -33,8 +33,8 @@ func TestOfficeLeftovers(t *testing.T) {
 		if secret, err := os.ReadFile(path + secretEnd); err != nil || strings.TrimSpace(string(secret)) != o.secret {
 			t.Errorf("%s: the secret is %q, %v", name, secret, err)
 		}
-		// A second office takes nothing away from the first.
-		if _, err := newOffice(path); err == nil {
+		// A second socket takes nothing away from the first.
+		if _, err := newRMSocket(path); err == nil {
 			t.Errorf("%s: two have the socket", name)
 		}
 		if secret, err := os.ReadFile(path + secretEnd); err != nil || strings.TrimSpace(string(secret)) != o.secret {
@@ -50,7 +50,7 @@ func TestOfficeLeftovers(t *testing.T) {
 	if err := os.WriteFile(path+secretEnd, []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newOffice(path); err == nil || !strings.Contains(err.Error(), "no secret") {
+	if _, err := newRMSocket(path); err == nil || !strings.Contains(err.Error(), "no secret") {
 		t.Errorf("another's file: %v", err)
 	}
 	if mine, err := os.ReadFile(path + secretEnd); err != nil || string(mine) != "mine\n" {
@@ -82,7 +82,7 @@ func TestOfficeSecretIsThere(t *testing.T) {
 			}
 			seen <- string(secret)
 		}()
-		o, err := newOffice(path)
+		o, err := newRMSocket(path)
 		over.Store(true)
 		secret := <-seen
 		if err != nil {
@@ -105,7 +105,7 @@ func TestOfficeBegins(t *testing.T) {
 	defer unix.Close(fd)
 	second := make(chan error, 1)
 	go func() {
-		_, err := newOffice(path)
+		_, err := newRMSocket(path)
 		second <- err
 	}()
 	l, err := listen(fd)

@@ -11,35 +11,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pretendFlag, for tests, is a flag HxS: the job has H hosts of S slots, each an agent
-// that is a process of its own on this one. Between ranks of different hosts nothing
-// is shared.
-const pretendFlag = "pretend-hosts"
+// fakeHostsFlag is a hidden flag for tests with the value HxS: the job has H hosts of S
+// slots, each with an agent in a process of its own on this host. Ranks of different fake
+// hosts share no memory.
+const fakeHostsFlag = "pretend-hosts"
 
-// maxPretended bounds hosts, and slots of each.
-const maxPretended = 1000
+// maxFakeHosts bounds the hosts, and the slots of each.
+const maxFakeHosts = 1000
 
-// pretended takes the flag.
-func (v *flagValues) pretended(o *options) error {
+// setFakeHosts parses the flag.
+func (v *flagValues) setFakeHosts(o *options) error {
 	if v.pretend == "" {
 		return nil
 	}
 	hosts, slots, _ := strings.Cut(v.pretend, "x")
 	h, err := strconv.Atoi(hosts)
 	s, err2 := strconv.Atoi(slots)
-	if err != nil || err2 != nil || h < 1 || s < 1 || h > maxPretended || s > maxPretended {
-		return usagef("--%s %s: want HOSTSxSLOTS", pretendFlag, v.pretend)
+	if err != nil || err2 != nil || h < 1 || s < 1 || h > maxFakeHosts || s > maxFakeHosts {
+		return usagef("--%s %s: want HOSTSxSLOTS", fakeHostsFlag, v.pretend)
 	}
-	o.pretend = make([]int, h)
-	for i := range o.pretend {
-		o.pretend[i] = s
+	o.fakeHosts = make([]int, h)
+	for i := range o.fakeHosts {
+		o.fakeHosts[i] = s
 	}
 	return nil
 }
 
-// startPretended starts an agent as another process of this host. It ends when its
+// startFakeHost starts an agent as another process of this host. It ends when its
 // connection does.
-func startPretended(uint32) (net.Conn, error) {
+func startFakeHost(uint32) (net.Conn, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

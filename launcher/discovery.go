@@ -21,27 +21,27 @@ import (
 	"gompi/internal/launch/spawner"
 )
 
-// How often a list of hosts is looked at, and how long a command may take to print it.
+// Limits of a list of hosts.
 const (
-	lookEvery = time.Second
-	lookLimit = 30 * time.Second
-	mostHosts = 1 << 20     // bytes of a list
-	pipeWait  = time.Second // for the rest of what a command that has ended has printed
+	readEvery      = time.Second      // interval between reads
+	commandTimeout = 30 * time.Second // for a command to print it
+	maxListBytes   = 1 << 20
+	pipeWait       = time.Second // for the rest of the output of a command that has ended
 )
 
-// discovery is a list of hosts that somebody else keeps.
+// discovery is a list of hosts in a file, or printed by a command.
 type discovery struct {
 	flag    string
-	file    string // "": the command prints it
+	file    string // "": command prints the list
 	command string
-	names   []string // of the job's hosts
+	names   []string // names of the job's hosts
 	every   time.Duration
-	guard   *spawner.Guardian // kills the command when gompirun is killed; nil: there is none
+	guard   *spawner.Guardian // kills the command if gompirun is killed; may be nil
 }
 
-// watch looks at the list again and again, and tells how many slots each of the job's
-// hosts has in it, whenever that changes. A list that cannot be read, or has none of them,
-// changes nothing, and is said once.
+// watch reads the list regularly, and calls slots with the slots of each host of the job
+// whenever they change. A list that cannot be read, or that has none of these hosts,
+// changes nothing; one line is printed about it.
 func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -50,7 +50,7 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 		cancel()
 	}()
 	if d.command != "" {
-		if err := d.guarded(); err != nil {
+		if err := d.startGuard(); err != nil {
 			launch.Say("%s: a command that runs when gompirun is killed will not be: %v", d.flag, err)
 		} else {
 			defer d.guard.Stop()
@@ -58,7 +58,7 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 	}
 	last, said := []int(nil), ""
 	for {
-		hosts, err := d.look(ctx)
+		hosts, err := d.read(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -77,8 +77,8 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 	}
 }
 
-// guarded starts a guardian of the commands.
-func (d *discovery) guarded() error {
+// startGuard starts a guardian for the commands.
+func (d *discovery) startGuard() error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -88,16 +88,16 @@ func (d *discovery) guarded() error {
 	return err
 }
 
-// look is how many slots each of the job's hosts has now.
-func (d *discovery) look(ctx context.Context) ([]int, error) {
+// read returns the slots of each host of the job.
+func (d *discovery) read(ctx context.Context) ([]int, error) {
 	name, text, err := d.file, []byte(nil), error(nil)
 	if d.file != "" {
 		text, err = readList(d.file)
 	} else {
 		name = "what it prints"
-		ctx, cancel := context.WithTimeout(ctx, lookLimit)
+		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 		defer cancel()
-		text, err = printed(ctx, d.command, d.guard)
+		text, err = runCommand(ctx, d.command, d.guard)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (d *discovery) look(ctx context.Context) ([]int, error) {
 	}
 	hosts := make([]int, len(d.names))
 	for _, h := range hs {
-		if i := d.ours(h.name); i >= 0 {
+		if i := d.hostIndex(h.name); i >= 0 {
 			hosts[i] += max(1, h.slots)
 		}
 	}
@@ -118,13 +118,13 @@ func (d *discovery) look(ctx context.Context) ([]int, error) {
 	return hosts, nil
 }
 
-// errLong: a list has more bytes than any should have; the rest is not read.
-var errLong = fmt.Errorf("more than %d bytes", mostHosts)
+// errLong is the error of a list that is too long; the rest is not read.
+var errLong = fmt.Errorf("more than %d bytes", maxListBytes)
 
-// readBounded reads to the end of a list.
+// readBounded reads a list to its end.
 func readBounded(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, mostHosts+1))
-	if err == nil && len(text) > mostHosts {
+	text, err := io.ReadAll(io.LimitReader(r, maxListBytes+1))
+	if err == nil && len(text) > maxListBytes {
 		err = errLong
 	}
 	return text, err
@@ -143,11 +143,11 @@ func readList(path string) ([]byte, error) {
 	return text, err
 }
 
-// printed is what a command prints. Nothing of it is left then: the shell leads a group of
-// processes, which is killed when it has ended, ctx has, or it has printed too much, or by
-// guard (nil: there is none) when gompirun is killed.
-func printed(ctx context.Context, command string, guard *spawner.Guardian) ([]byte, error) {
-	// The death signal comes when the thread ends that has started the shell.
+// runCommand returns the output of a command, and leaves no process of it behind. The
+// shell leads a process group. The group is killed when the shell ends, when ctx ends,
+// when the output is too long, or by guard, which may be nil, when gompirun is killed.
+func runCommand(ctx context.Context, command string, guard *spawner.Guardian) ([]byte, error) {
+	// The death signal is sent when the thread ends that has started the shell.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	r, w, err := os.Pipe()
@@ -166,12 +166,12 @@ func printed(ctx context.Context, command string, guard *spawner.Guardian) ([]by
 	if guard != nil {
 		guard.Add(group)
 	}
-	kill := func() { _ = unix.Kill(-group, unix.SIGKILL) } // the shell is not reaped, so its number is nobody else's
+	kill := func() { _ = unix.Kill(-group, unix.SIGKILL) } // the shell is not reaped, so no other process has its number
 	killed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(killed)
 		kill()
-		_ = r.SetReadDeadline(time.Unix(1, 0)) // who has left the group may have the pipe
+		_ = r.SetReadDeadline(time.Unix(1, 0)) // a process that left the group may have the pipe
 	})
 	ended := make(chan struct{})
 	go func() {
@@ -204,7 +204,7 @@ func printed(ctx context.Context, command string, guard *spawner.Guardian) ([]by
 	return text, failed
 }
 
-// total is how many slots hosts have together.
+// total returns the sum of the slots.
 func total(hosts []int) (n int) {
 	for _, slots := range hosts {
 		n += slots
@@ -212,8 +212,8 @@ func total(hosts []int) (n int) {
 	return n
 }
 
-// ours is the number of a host of the job; -1: it is none.
-func (d *discovery) ours(name string) int {
+// hostIndex returns the index of a host of the job, or -1.
+func (d *discovery) hostIndex(name string) int {
 	if i := slices.IndexFunc(d.names, func(own string) bool { return strings.EqualFold(own, name) }); i >= 0 {
 		return i
 	}

@@ -45,14 +45,14 @@ func TestDiscoverLeavesNothing(t *testing.T) {
 		t.Helper()
 		controltest.WaitFor(t, name, func() bool { b, err := os.ReadFile(filepath.Join(dir, name)); return err == nil && len(b) > 0 })
 	}
-	text, err := printed(t.Context(), child("beside")+" & until [ -s "+dir+"/beside ]; do sleep 0.01; done; echo a:2", nil)
+	text, err := runCommand(t.Context(), child("beside")+" & until [ -s "+dir+"/beside ]; do sleep 0.01; done; echo a:2", nil)
 	if err != nil || string(text) != "a:2\n" {
 		t.Errorf("printed %q, %v", text, err)
 	}
 	gone("beside")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	given := controltest.Async(t, func() error { _, err := printed(ctx, child("pipe")+" | cat; echo a:2", nil); return err })
+	given := controltest.Async(t, func() error { _, err := runCommand(ctx, child("pipe")+" | cat; echo a:2", nil); return err })
 	there("pipe")
 	cancel()
 	if err := given(); !errors.Is(err, context.Canceled) {
@@ -62,7 +62,7 @@ func TestDiscoverLeavesNothing(t *testing.T) {
 
 	// One in a group of its own lives on, and holds nothing up.
 	ctx, cancel = context.WithCancel(t.Context())
-	given = controltest.Async(t, func() error { _, err := printed(ctx, "setsid "+child("away")+"; echo a:2", nil); return err })
+	given = controltest.Async(t, func() error { _, err := runCommand(ctx, "setsid "+child("away")+"; echo a:2", nil); return err })
 	there("away")
 	cancel()
 	if err := given(); !errors.Is(err, context.Canceled) {
@@ -76,7 +76,7 @@ func TestDiscoverLeavesNothing(t *testing.T) {
 		p.Kill()
 	}
 
-	if _, err := printed(t.Context(), "echo $$ >"+dir+"/endless; yes", nil); !errors.Is(err, errLong) {
+	if _, err := runCommand(t.Context(), "echo $$ >"+dir+"/endless; yes", nil); !errors.Is(err, errLong) {
 		t.Errorf("endless: %v", err)
 	}
 	gone("endless")

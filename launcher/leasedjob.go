@@ -18,38 +18,40 @@ import (
 	"gompi/launcher/rm"
 )
 
-// tenant is what a job of another head has of it (gompirun --to). It is a job as any
-// other, but for its slots: docs/design/041-leases.md.
-type tenant struct {
+// leasedJob is the lease of a job that is handed to a head of several jobs (gompirun
+// --to). Only its slots differ from those of another job: docs/design/041-leases.md.
+type leasedJob struct {
 	name  string
 	col   *rm.COL
-	start int                 // how many processes it asks to begin with; 0: all slots
+	start int                 // number of processes to begin with; 0: all slots
 	slots int                 // --slots
-	bound func(*rm.COL) error // likewise, of what the program says later
+	bound func(*rm.COL) error // limits a COL of the program by the command line
 
 	job   wire.JobID
 	lease *pool.Lease
 	total int // slots of the head
-	fd    int // of the lease, for the guardian
+	fd    int // descriptor of the lease, for the guardian
 }
 
-// How long a job has to end when its head does, and after which time it is said on a
-// terminal that it waits.
+// Time for a job to end when its head does, and the delay before a line on a terminal says
+// that it waits.
 const (
 	endGrace = time.Second
 	sayWaits = time.Second
 )
 
-// begin waits for the slots of a job, and says with how many processes it begins.
-func (t *tenant) begin(o *options) error {
+// begin waits for the slots of a job, and sets the number of processes with which it
+// begins.
+func (t *leasedJob) begin(o *options) error {
 	var err error
 	if t.job, err = newJobID(); err != nil {
 		return err
 	}
-	// A job whose ranks have programs or sets of their own cannot run with another number.
-	moulds := len(o.Apps) == 1 && len(o.changes.psets) == 0 && o.Stdin <= 0
+	// A job with several programs, sets or a reader of standard input cannot begin with
+	// another number of processes.
+	moldable := len(o.Apps) == 1 && len(o.changes.psets) == 0 && o.Stdin <= 0
 	col := *t.col
-	if !moulds {
+	if !moldable {
 		col.Min = 0
 	}
 	wants := pool.Wants{Job: fmt.Sprintf("%016x", uint64(t.job)), Program: filepath.Base(o.Apps[0].Argv[0]), Start: t.start, Limit: o.Timeout, COL: &col}
@@ -76,18 +78,19 @@ func (t *tenant) begin(o *options) error {
 	} else if n != o.ranks() {
 		return fmt.Errorf("head %s starts %d processes, not %d", t.name, n, o.ranks())
 	}
-	w := newSteward("--to "+t.name, l)
-	w.leases, w.waits, w.bound, w.close = true, true, t.bound, l.Close
-	w.col, w.newCOL = t.col, !moulds
-	o.changes.steward = w
+	d := newDriver("--to "+t.name, l)
+	d.leased, d.waits, d.bound, d.close = true, true, t.bound, l.Close
+	d.col = t.col
+	o.changes.driver = d
 	return nil
 }
 
-// serve joins the lease with the job.
-func (t *tenant) serve(h *supervisor.Supervisor, server *server.Server, w *steward) {
-	t.lease.Serve(w.bell, func(total int) { server.Slots(atMost(t.slots, total)) })
+// serve connects the lease with the control plane of the job, and ends the job when the
+// lease is lost.
+func (t *leasedJob) serve(sup *supervisor.Supervisor, server *server.Server, d *driver) {
+	t.lease.Serve(d.wake, func(total int) { server.Slots(atMost(t.slots, total)) })
 	go func() {
 		<-t.lease.Lost()
-		h.EndFor(t.lease.Why(), endGrace)
+		sup.EndFor(t.lease.Why(), endGrace)
 	}()
 }

@@ -18,36 +18,36 @@ import (
 	"gompi/launcher/rm"
 )
 
-// hold is a head of several jobs (gompirun --head): it has slots and a queue, and starts
-// nothing.
-type hold struct {
+// jobQueue is a head of several jobs (gompirun --head): it has slots and a queue, and
+// starts no process.
+type jobQueue struct {
 	name    string
 	slots   int
-	policy  rm.Policy // nil: a program decides
-	office  string    // its socket
-	looks   *discovery
+	policy  rm.Policy  // nil: an external program decides
+	socket  string     // path of its socket
+	hosts   *discovery // nil: the number of slots is fixed
 	verbose bool
 }
 
-// How long jobs have to end by themselves when the head does, and to be gone when they
-// were killed.
+// Time for jobs to end by themselves when the head ends, and then to be gone after
+// SIGKILL.
 const (
-	holdGrace = endGrace + 500*time.Millisecond
-	holdGone  = 2 * time.Second
+	jobEndWait  = endGrace + 500*time.Millisecond
+	jobKillWait = 2 * time.Second
 )
 
-// run is the whole life of the head; it returns gompirun's exit status.
-func (x *hold) run() int {
+// run serves jobs until a signal ends the head; it returns gompirun's exit status.
+func (x *jobQueue) run() int {
 	signals := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
-	if x.looks != nil {
-		hosts, err := x.looks.look(context.Background())
+	if x.hosts != nil {
+		hosts, err := x.hosts.read(context.Background())
 		if err != nil {
-			launch.Say("%s: %v", x.looks.flag, err)
+			launch.Say("%s: %v", x.hosts.flag, err)
 			return launch.ExitFailure
 		}
 		x.slots = total(hosts)
@@ -65,60 +65,60 @@ func (x *hold) run() int {
 			continue
 		}
 		s.End(fmt.Sprintf("it was ended by %s", unix.SignalName(n)))
-		x.await(s, signals)
+		x.waitForJobs(s, signals)
 		return launch.ExitSignal + int(n)
 	}
 	return 0
 }
 
-// open makes the pool with its manager. Done ends both.
-func (x *hold) open() (s *pool.Server, done func(), err error) {
+// open makes the pool with its manager. done closes both.
+func (x *jobQueue) open() (s *pool.Server, done func(), err error) {
 	var m rm.ResourceManager
-	var o *office
+	var socket *rmSocket
 	name := ""
 	if x.policy != nil {
 		m, name = rm.NewShared(rm.Config{Policy: x.policy}), x.policy.Name()
 	} else {
-		if o, err = newOffice(x.office); err != nil {
+		if socket, err = newRMSocket(x.socket); err != nil {
 			return nil, nil, fmt.Errorf("--manager: %w", err)
 		}
-		o.x = rm.NewExternal(x.name, o.secret)
-		m, name = o, x.office
+		socket.manager = rm.NewExternal(x.name, socket.secret)
+		m, name = socket, x.socket
 	}
 	var log func(string, ...any)
 	if x.verbose {
 		log = launch.Say
 	}
 	if s, err = pool.Listen(x.name, name, m, x.slots, log); err != nil {
-		if o != nil {
-			o.close()
+		if socket != nil {
+			socket.close()
 		}
 		return nil, nil, err
 	}
-	if o != nil {
-		o.heard = s.Bell
-		go o.serve()
+	if socket != nil {
+		socket.decided = s.Bell
+		go socket.serve()
 	}
 	over := make(chan struct{})
 	var looking sync.WaitGroup
-	if x.looks != nil {
-		looking.Go(func() { x.looks.watch(func(hosts []int) { s.Slots(total(hosts)) }, over) })
+	if x.hosts != nil {
+		looking.Go(func() { x.hosts.watch(func(hosts []int) { s.Slots(total(hosts)) }, over) })
 	}
 	go s.Serve()
 	return s, func() {
 		close(over)
-		looking.Wait() // it may have started a program
+		looking.Wait() // it may run a command
 		s.Close()
-		if o != nil {
-			o.close()
+		if socket != nil {
+			socket.close()
 		}
 	}, nil
 }
 
-// await waits until nothing of the jobs is left. Another signal ends the wait: they go on
-// ending.
-func (x *hold) await(s *pool.Server, signals <-chan os.Signal) {
-	for _, w := range []time.Duration{holdGrace, holdGone} {
+// waitForJobs waits until all jobs have ended. Another signal ends the wait; the jobs go
+// on ending.
+func (x *jobQueue) waitForJobs(s *pool.Server, signals <-chan os.Signal) {
+	for _, w := range []time.Duration{jobEndWait, jobKillWait} {
 		select {
 		case <-s.Left():
 			return

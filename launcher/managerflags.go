@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -14,14 +15,13 @@ import (
 	"gompi/launcher/rm"
 )
 
-// decides settles who decides about the size of the job, and who says how many slots
-// there are.
-func (v *flagValues) decides(o *options) error {
+// chooseManager chooses the resource manager of the job, and the source of its slots.
+func (v *flagValues) chooseManager(o *options) error {
 	c := &v.changes
 	deciders := given(map[string]bool{"--schedule": c.schedule != "", "--manager": c.manager != "", "--policy": c.policy != ""})
 	lists := given(map[string]bool{"--discover": c.discover != "", "--watch-hostfile": c.watchHostfile})
 	if c.to != "" {
-		return v.lets(o, append(deciders, lists...))
+		return v.setLease(o, append(deciders, lists...))
 	}
 	switch {
 	case len(deciders) > 1 || len(lists) > 1:
@@ -41,19 +41,19 @@ func (v *flagValues) decides(o *options) error {
 		if err != nil {
 			return usagef("--schedule: %w", err)
 		}
-		o.changes.steward = newSteward("--schedule", rm.NewSchedule(list))
+		o.changes.driver = newDriver("--schedule", rm.NewSchedule(list))
 	case c.manager != "":
 		o.changes.manager = c.manager
 	case c.policy != "":
-		return v.obeys(o)
+		return v.setPolicy(o)
 	case len(lists) > 0:
-		o.changes.steward = newSteward(lists[0], &rm.Follow{})
+		o.changes.driver = newDriver(lists[0], &rm.Follow{})
 	}
-	v.looks(o)
+	v.watchSlots(o)
 	return nil
 }
 
-// given are the flags that were given, in order.
+// given returns the flags that were given, sorted.
 func given(flags map[string]bool) (list []string) {
 	for name, is := range flags {
 		if is {
@@ -64,17 +64,17 @@ func given(flags map[string]bool) (list []string) {
 	return list
 }
 
-// looks has the steward told of the slots in a list, if there is one.
-func (v *flagValues) looks(o *options) {
-	if d := v.list(len(o.pretend)); d != nil {
-		o.changes.steward.watch = d.watch
+// watchSlots lets the driver watch a list of hosts, if one is given.
+func (v *flagValues) watchSlots(o *options) {
+	if d := v.hostWatch(len(o.fakeHosts)); d != nil {
+		o.changes.driver.watch = d.watch
 	}
 }
 
-// list is the list of hosts that somebody else keeps; nil: there is none.
-func (v *flagValues) list(pretended int) *discovery {
+// hostWatch returns the list of hosts that a file or command provides, or nil.
+func (v *flagValues) hostWatch(fakes int) *discovery {
 	c := &v.changes
-	d := &discovery{flag: "--discover", command: c.discover, names: hostNames(pretended), every: lookEvery}
+	d := &discovery{flag: "--discover", command: c.discover, names: hostNames(fakes), every: readEvery}
 	switch {
 	case c.watchHostfile:
 		d.flag, d.file = "--watch-hostfile", v.hostfile
@@ -84,10 +84,10 @@ func (v *flagValues) list(pretended int) *discovery {
 	return d
 }
 
-// obeys makes a policy decide.
-func (v *flagValues) obeys(o *options) error {
+// setPolicy makes a policy the manager.
+func (v *flagValues) setPolicy(o *options) error {
 	c := &v.changes
-	// The others never resize a job that does not ask for it.
+	// The other policies never resize a job that does not ask for it.
 	policies := []rm.Policy{rm.DMR{}, rm.Ascent{}}
 	i := slices.IndexFunc(policies, func(p rm.Policy) bool { return p.Name() == c.policy })
 	if i < 0 {
@@ -97,20 +97,17 @@ func (v *flagValues) obeys(o *options) error {
 	if err != nil {
 		return err
 	}
-	w := newSteward("--policy", rm.NewShared(rm.Config{Policy: policies[i]}))
-	w.leases, w.bound = true, c.bound
-	w.col = col
-	o.changes.steward = w
-	if v.looks(o); w.watch != nil {
-		return nil // the list says how many slots there are
+	d := newDriver("--policy", rm.NewShared(rm.Config{Policy: policies[i]}))
+	d.leased, d.bound, d.col = true, c.bound, col
+	o.changes.driver = d
+	if v.watchSlots(o); d.watch != nil {
+		return nil // the list has the number of slots
 	}
-	if w.slots = o.changes.slots; w.slots == 0 {
-		w.slots = slotCount(o.hosts)
-	}
+	d.setSlots(cmp.Or(o.changes.slots, slotCount(o.hosts)))
 	return nil
 }
 
-// scaling is what the command line says of that of the program.
+// scaling returns the COL of the command line.
 func (c *changeValues) scaling() (*rm.COL, error) {
 	col := &rm.COL{Version: 1}
 	if c.col != "" {
@@ -128,14 +125,14 @@ func (c *changeValues) scaling() (*rm.COL, error) {
 	return col, nil
 }
 
-// lets the head of several jobs decide.
-func (v *flagValues) lets(o *options, others []string) error {
+// setLease hands the job to a head of several jobs.
+func (v *flagValues) setLease(o *options, others []string) error {
 	c := &v.changes
 	if len(others) > 0 {
 		return usagef("--to %s and %s: the head decides", c.to, strings.Join(others, ", "))
 	}
-	if o.pretend != nil {
-		return usagef("--to %s with --%s", c.to, pretendFlag)
+	if o.fakeHosts != nil {
+		return usagef("--to %s with --%s", c.to, fakeHostsFlag)
 	}
 	if err := pool.CheckName(c.to); err != nil {
 		return usageError{err}
@@ -144,29 +141,29 @@ func (v *flagValues) lets(o *options, others []string) error {
 	if err != nil {
 		return err
 	}
-	o.to = &tenant{name: c.to, col: col, bound: c.bound, slots: o.changes.slots}
+	o.lease = &leasedJob{name: c.to, col: col, bound: c.bound, slots: o.changes.slots}
 	if len(o.Apps) > 1 || v.set.Changed("np") {
-		o.to.start = o.ranks()
+		o.lease.start = o.ranks()
 	}
 	return nil
 }
 
-// ofHeads are the flags of a head of several jobs.
-var ofHeads = []string{"head", "slots", "host", "hostfile", "policy", "manager", "discover", "watch-hostfile", "verbose"}
+// queueFlags are the flags that a head of several jobs takes.
+var queueFlags = []string{"head", "slots", "host", "hostfile", "policy", "manager", "discover", "watch-hostfile", "verbose"}
 
-// holds makes a head of several jobs of the flags.
-func (v *flagValues) holds(o *options) error {
+// setJobQueue makes this gompirun a head of several jobs.
+func (v *flagValues) setJobQueue(o *options) error {
 	c := &v.changes
 	if err := pool.CheckName(c.head); err != nil {
 		return usageError{err}
 	}
 	if rest := v.set.Args(); len(rest) > 0 {
-		return usagef("--head %s starts nothing: gompirun --to %s %s hands it a job", c.head, c.head, rest[0])
+		return usagef("--head %s starts no process: gompirun --to %s %s hands it a job", c.head, c.head, rest[0])
 	}
 	var err error
 	v.set.Visit(func(f *pflag.Flag) {
-		if !slices.Contains(ofHeads, f.Name) && err == nil {
-			err = usagef("--%s is nothing for a --head, which starts nothing", f.Name)
+		if !slices.Contains(queueFlags, f.Name) && err == nil {
+			err = usagef("--%s cannot be used with --head, which starts no process", f.Name)
 		}
 	})
 	if err != nil {
@@ -178,7 +175,7 @@ func (v *flagValues) holds(o *options) error {
 	if err := checkHosts(o.hosts, 0); err != nil {
 		return err
 	}
-	x := &hold{name: c.head, slots: slotCount(o.hosts), office: c.manager, verbose: o.Verbose}
+	x := &jobQueue{name: c.head, slots: slotCount(o.hosts), socket: c.manager, verbose: o.Verbose}
 	switch {
 	case c.slots < 0 || c.slots > maxRanks:
 		return usagef("--slots %d: not a number of processes from 0 to %d", c.slots, maxRanks)
@@ -203,12 +200,12 @@ func (v *flagValues) holds(o *options) error {
 		}
 		x.policy = rm.Policies()[i]
 	}
-	x.looks = v.list(0)
-	o.hold = x
+	x.hosts = v.hostWatch(0)
+	o.queue = x
 	return nil
 }
 
-// bound brings what a program says of its sizes within the bounds of the command line.
+// bound limits the sizes in a COL by --min and --max.
 func (c *changeValues) bound(col *rm.COL) error {
 	col.Min, col.Max = max(col.Min, c.min), atMost(col.Max, c.max)
 	if err := col.Check(); err != nil {
@@ -217,7 +214,7 @@ func (c *changeValues) bound(col *rm.COL) error {
 	return nil
 }
 
-// atMost is the smaller of two bounds, of which 0 is none.
+// atMost returns the smaller of two bounds; 0 is no bound.
 func atMost(a, b int) int {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -18,11 +18,11 @@ import (
 // the secret, or comes second, is turned away; nothing is left.
 func TestOffice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job")
-	s, err := steered(path, 0x4f1c, 8)
+	s, err := newExternalDriver(path, 0x4f1c, 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := steered(path, 1, 0); err == nil || !strings.Contains(err.Error(), "another gompirun") {
+	if _, err := newExternalDriver(path, 1, 0); err == nil || !strings.Contains(err.Error(), "another gompirun") {
 		t.Errorf("two at one path: %v", err)
 	}
 	for _, name := range []string{path, path + secretEnd} {
@@ -107,7 +107,7 @@ func TestOffice(t *testing.T) {
 	if err := os.WriteFile(path+secretEnd, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = steered(path, 1, 0); err != nil {
+	if s, err = newExternalDriver(path, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.close()
@@ -115,7 +115,7 @@ func TestOffice(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := steered(path, 1, 0); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := newExternalDriver(path, 1, 0); err == nil || !strings.Contains(err.Error(), "no socket") {
 		t.Errorf("a file is taken for a socket: %v", err)
 	}
 	if text, err := os.ReadFile(path); string(text) != "mine" {
