@@ -217,7 +217,7 @@ func (s *rmSocket) send() {
 		}
 	}
 	if err != nil && s.conn != nil {
-		launch.Say("--manager: %v: it is left", err)
+		launch.Say("--manager: %v: it is disconnected", err)
 		s.disconnect()
 	}
 }
@@ -296,7 +296,7 @@ func (s *rmSocket) read(c net.Conn) {
 	defer s.mu.Unlock()
 	if s.conn == c {
 		if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.ECONNRESET) {
-			launch.Say("--manager: %v: it is left", err)
+			launch.Say("--manager: %v: it is disconnected", err)
 		}
 		s.disconnect()
 	}

@@ -15,12 +15,12 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// DefaultName is that of a head whose user gives it none.
+// DefaultName is the name of a head that is started without one.
 const DefaultName = "default"
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// CheckName says what is wrong with the name of a head.
+// CheckName checks the name of a head.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("%.80q is no name of a head: up to 64 letters, digits, '.', '_' and '-', of which the first is a letter or a digit", name)
@@ -28,13 +28,13 @@ func CheckName(name string) error {
 	return nil
 }
 
-// prefix is what the sockets of this user's heads begin with. They are abstract: the name
-// is free when the process is gone, and no file is left.
+// prefix returns the common prefix of the socket names of this user's heads. The sockets
+// are abstract: a name is free when the process has ended, and no file is left.
 func prefix() string { return fmt.Sprintf("@gompi-head-%d-", os.Geteuid()) }
 
 func address(name string) string { return prefix() + name }
 
-// Heads are the names of this user's heads on this host.
+// Heads returns the names of this user's heads on this host.
 func Heads() ([]string, error) {
 	list, err := protocol.ListenAddresses()
 	var names []string
@@ -46,8 +46,8 @@ func Heads() ([]string, error) {
 	return names, err
 }
 
-// other is the process that has connected, which must be this user's.
-func other(c *net.UnixConn) (pid int, err error) {
+// peerPID returns the process at the other end, which must be this user's.
+func peerPID(c *net.UnixConn) (pid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// Queue is what a head says of itself and its jobs.
+// Queue is the state of a head and its jobs.
 type Queue struct {
 	Name         string
-	Manager      string // who decides
-	Total, Taken int    // slots; Taken: those that were promised, too
+	Manager      string // name of the resource manager
+	Total, Taken int    // slots; Taken includes promised ones
 	Jobs         []Entry
 }
 
-// Entry is a job of a Queue, in the order in which jobs came.
+// Entry is a job of a Queue, in order of arrival.
 type Entry struct {
-	Job     string // the number by which gompictl knows it while it runs
+	Job     string // its number in gompictl while it runs
 	Program string
 	PID     int           // of its gompirun
-	Start   int           // how many processes it has asked for
+	Start   int           // number of processes it asked to begin with
 	Has     int           // slots; 0: it waits
-	Wants   int           // for which it asks; Has: for no others
-	Target  int           // that a change under way leads to; 0: there is none
+	Wants   int           // slots it asks for; equal to Has: it does not ask
+	Target  int           // size after the change under way; 0: there is none
 	Follows bool          // it can be resized
-	For     time.Duration // since it runs, or waits
+	For     time.Duration // how long it has run, or waited
 }
 
-// askWait is how long a head may take to answer.
+// askWait is the time limit for a head's answer.
 const askWait = 5 * time.Second
 
 // Ask asks a head of this user and host for its queue.
@@ -64,7 +64,7 @@ func Ask(name string) (*Queue, error) {
 	return nil, fmt.Errorf("head %s: %w", name, errors.Join(in.Err(), io.ErrUnexpectedEOF))
 }
 
-// take takes a line of the answer.
+// take adds a line of the answer.
 func (q *Queue) take(l *line) {
 	switch l.Event {
 	case "head":

@@ -16,45 +16,44 @@ import (
 	"gompi/launcher/rm"
 )
 
-// Lease is a job's end of the connection with its head. For who carries out its
-// decisions it is the manager: it passes on what it is told, and decides what the head
-// does.
+// Lease is a job's end of the connection with its head. To the job's driver it is a
+// resource manager: it passes events on to the head, and returns the head's decisions.
 type Lease struct {
 	name string
 	conn *net.UnixConn
 	out  chan []byte
 
 	begins chan struct{} // closed with the first decision
-	lost   chan struct{} // closed when there is no head any more
+	lost   chan struct{} // closed when the head is gone
 
 	mu     sync.Mutex
-	total  func(int) // is told how many slots the head has, when that changes
-	heard  func()    // there may be a decision
+	total  func(int) // called with the slots of the head when they change
+	heard  func()    // called when there may be a decision
 	first  *line
-	next   []*line // decisions that nobody has taken
-	of     uint32  // that was taken and not answered; 0: none
-	size   int     // that the head was told last
+	next   []*line // decisions that Step has not returned
+	of     uint32  // the decision under way; 0: none
+	size   int     // the size reported last
 	wish   int
 	why    string
 	closed bool
 }
 
-// Wants is what a job asks of a head.
+// Wants is a job's request to a head.
 type Wants struct {
-	Job     string // its number, 16 hexadecimal digits
+	Job     string // number of the job, 16 hexadecimal digits
 	Program string
-	Start   int           // processes; 0: as many as there are slots
-	Limit   time.Duration // how long it runs at most; 0: not known
-	COL     *rm.COL       // nil: nothing
+	Start   int           // processes; 0: all slots
+	Limit   time.Duration // bound of its run time; 0: not known
+	COL     *rm.COL       // nil: not known
 }
 
-// State is how a head receives a job.
+// State is a head's answer to a job.
 type State struct {
 	Total  int // slots
-	Before int // jobs that wait already
+	Before int // number of jobs that wait already
 }
 
-// Join brings a job into the queue of a head of this user and host.
+// Join puts a job into the queue of a head of this user and host.
 func Join(name string, w Wants) (*Lease, State, error) {
 	c, err := dial(name)
 	if err != nil {
@@ -71,7 +70,7 @@ func Join(name string, w Wants) (*Lease, State, error) {
 	return l, State{hello.Total, hello.Before}, nil
 }
 
-// hello says who the job is, and hears what the head says to that.
+// hello sends the job's first line, and returns the head's answer.
 func (l *Lease) hello(w *Wants) (*line, *bufio.Scanner, error) {
 	l.conn.SetDeadline(time.Now().Add(helloWait))
 	first := &line{Version: Version, Job: w.Job, Program: clip(w.Program), Start: w.Start, Limit: w.Limit.Seconds(), COL: colText(w.COL)}
@@ -80,7 +79,7 @@ func (l *Lease) hello(w *Wants) (*line, *bufio.Scanner, error) {
 	}
 	in := scan(l.conn)
 	if !in.Scan() {
-		return nil, nil, errors.Join(in.Err(), errors.New("it says nothing"))
+		return nil, nil, errors.Join(in.Err(), errors.New("it does not answer"))
 	}
 	if err := mismatch(in.Bytes(), "it", "this gompirun"); err != nil {
 		return nil, nil, err
@@ -97,7 +96,7 @@ func (l *Lease) hello(w *Wants) (*line, *bufio.Scanner, error) {
 	return a, in, err
 }
 
-// read hears the head until it is gone.
+// read takes lines of the head until it is gone.
 func (l *Lease) read(in *bufio.Scanner) {
 	why := ""
 	for why == "" && in.Scan() {
@@ -117,7 +116,7 @@ func (l *Lease) read(in *bufio.Scanner) {
 	close(l.lost)
 }
 
-// take takes a line of the head. Why: it is the last.
+// take handles a line of the head. why is not empty if it is the last.
 func (l *Lease) take(a *line) (why string) {
 	l.mu.Lock()
 	heard, total := l.heard, l.total
@@ -149,7 +148,7 @@ func (l *Lease) take(a *line) (why string) {
 	return why
 }
 
-// Begin waits until the job may begin, and returns with how many processes.
+// Begin waits until the job may begin, and returns its number of processes.
 func (l *Lease) Begin(ctx context.Context) (int, error) {
 	select {
 	case <-ctx.Done():
@@ -164,25 +163,25 @@ func (l *Lease) Begin(ctx context.Context) (int, error) {
 	return l.first.Size, nil
 }
 
-// Serve says who is to be told of decisions, and of how many slots the head has.
+// Serve sets the callbacks for decisions, and for the number of slots of the head.
 func (l *Lease) Serve(heard func(), total func(int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard, l.total = heard, total
 }
 
-// Lost is closed when the head is gone, or wants the job to end: Why.
+// Lost is closed when the head is gone, or wants the job to end; Why returns the reason.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// Why says why it is lost.
+// Why returns the reason why the lease is lost.
 func (l *Lease) Why() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.why
 }
 
-// Dup is another descriptor of the connection: the head counts the slots as taken until
-// it is closed, too.
+// Dup returns another descriptor of the connection: the slots stay taken until it is
+// closed too.
 func (l *Lease) Dup() (fd int, err error) {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
@@ -193,7 +192,7 @@ func (l *Lease) Dup() (fd int, err error) {
 	return fd, errors.Join(err, dupErr)
 }
 
-// Close gives all slots back, if nobody else has the connection.
+// Close gives all slots back, unless another process has the connection.
 func (l *Lease) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +232,7 @@ func (l *Lease) Step(_ time.Duration, events ...rm.Event) (list []rm.Decision) {
 		d := l.next[0]
 		l.next = l.next[1:]
 		l.of = d.Of
-		if d.Wished && l.wish == 0 || d.Size == l.size { // what was wished for was withdrawn meanwhile
+		if d.Wished && l.wish == 0 || d.Size == l.size { // the wish was withdrawn meanwhile
 			l.sized(l.size)
 			continue
 		}
@@ -242,7 +241,8 @@ func (l *Lease) Step(_ time.Duration, events ...rm.Event) (list []rm.Decision) {
 	return list
 }
 
-// sized says how many processes the job has, in answer to a decision if there is one.
+// sized reports the size of the job, as the answer to the decision under way if there is
+// one.
 func (l *Lease) sized(n int) {
 	if n != l.size {
 		l.wish = 0
@@ -258,7 +258,7 @@ func (l *Lease) say(a *line) {
 	}
 	select {
 	case l.out <- a.encode():
-	default: // it does not read
+	default: // the head does not read
 		l.closed = true
 		close(l.out)
 		l.conn.Close()

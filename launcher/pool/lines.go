@@ -15,16 +15,17 @@ import (
 	"gompi/launcher/rm"
 )
 
-// Version is that of the lines, MaxLine the longest one in bytes: a COL may be in it.
+// Version is the version of the lines, MaxLine the largest one in bytes, which may hold a
+// COL.
 const (
 	Version = 1
 	MaxLine = 128 << 10
 )
 
-// maxText bounds what is said for people, in bytes.
+// maxText bounds texts for people, in bytes.
 const maxText = 4 << 10
 
-// line is what one end says to the other. Which fields an event has the design lists.
+// line is a message in either direction. The design lists the fields of each event.
 type line struct {
 	Event   string `json:"event,omitempty"`
 	Version int    `json:"version,omitempty"`
@@ -59,8 +60,8 @@ func (l *line) encode() []byte {
 	return append(text, '\n')
 }
 
-// mismatch is what a line of another version is answered with, and what is made of such an
-// answer; nil: it is of this version. Fields that only the other has are no mistake then.
+// mismatch returns an error for a line of another version, or nil. It ignores fields that
+// this version does not have.
 func mismatch(text []byte, theirs, own string) error {
 	var l struct {
 		Version int
@@ -76,7 +77,7 @@ func mismatch(text []byte, theirs, own string) error {
 	return err
 }
 
-// decode takes a line of the other end.
+// decode parses and checks a line.
 func decode(text []byte) (*line, error) {
 	l := &line{}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -84,7 +85,7 @@ func decode(text []byte) (*line, error) {
 	err := d.Decode(l)
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("something behind the object")
+			err = errors.New("data after the object")
 		}
 	}
 	switch {
@@ -100,7 +101,7 @@ func decode(text []byte) (*line, error) {
 	return l, nil
 }
 
-// col is the COL of a line; nil: it has none.
+// col returns the COL of a line; nil: it has none.
 func (l *line) col() (*rm.COL, error) {
 	if len(l.COL) == 0 {
 		return nil, nil
@@ -108,7 +109,7 @@ func (l *line) col() (*rm.COL, error) {
 	return rm.ParseCOL(l.COL)
 }
 
-// colText is a COL in a line.
+// colText encodes a COL for a line.
 func colText(c *rm.COL) json.RawMessage {
 	if c == nil {
 		return nil
@@ -120,7 +121,7 @@ func colText(c *rm.COL) json.RawMessage {
 	return text
 }
 
-// scan reads lines from a connection.
+// scan returns a reader of the lines of a connection.
 func scan(c net.Conn) *bufio.Scanner {
 	in := bufio.NewScanner(c)
 	in.Buffer(make([]byte, 0, 512), MaxLine)

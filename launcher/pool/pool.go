@@ -3,7 +3,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,13 +10,13 @@ import (
 	"gompi/launcher/rm"
 )
 
-// Pool is who has leased how many slots, and who waits for some. Its owner makes one call
-// at a time, and then passes on what jobs are to be told (Take).
+// Pool is the table of jobs that have leased slots or wait for some. Its owner makes one
+// call at a time, and then sends the lines for jobs (Take).
 type Pool struct {
 	manager rm.ResourceManager
 	total   int
 	last    rm.JobID
-	jobs    []*Job // in the order in which they came
+	jobs    []*Job // in order of arrival
 	news    []rm.Event
 }
 
@@ -31,20 +30,20 @@ type Job struct {
 	came, began time.Duration
 	start       int
 	has         int    // slots; 0: it waits
-	target      int    // of a decision that it has not answered; 0: none
+	target      int    // size of the decision that it has not answered; 0: none
 	of          uint32 // the number of its last decision
 	wish, least int
 	follows     bool
-	cut         bool // nothing more is heard of it, and its slots are not free yet
+	cut         bool // it is not heard any more, but its slots are not free yet
 	out         [][]byte
 }
 
-// New makes a pool of so many slots. The manager shares them out.
+// New makes a pool of total slots, which the manager distributes.
 func New(manager rm.ResourceManager, total int) *Pool {
 	return &Pool{manager: manager, total: total, news: []rm.Event{rm.Slots{Total: total}}}
 }
 
-// Join takes a job into the queue, by its first line.
+// Join takes a job into the queue, from its first line.
 func (p *Pool) Join(now time.Duration, l *line, pid int) (*Job, error) {
 	c, err := l.col()
 	switch {
@@ -78,7 +77,7 @@ func (p *Pool) Join(now time.Duration, l *line, pid int) (*Job, error) {
 	return j, nil
 }
 
-// Hear takes a line of a job. The error: it breaks the rules, and is to be left.
+// Hear takes a line of a job. On an error the job breaks the rules, and must be cut off.
 func (p *Pool) Hear(now time.Duration, j *Job, l *line) error {
 	if j.has == 0 && l.Event != "sized" {
 		return fmt.Errorf("%q of a job that has not begun", l.Event)
@@ -88,7 +87,7 @@ func (p *Pool) Hear(now time.Duration, j *Job, l *line) error {
 		return p.sized(now, j, l)
 	case "wished":
 		if l.Size < 1 {
-			return errors.New("a wish for nothing")
+			return fmt.Errorf("a wish for %d processes", l.Size)
 		}
 		j.wish, j.least = l.Size, l.Min
 		if l.Size == j.has {
@@ -110,13 +109,13 @@ func (p *Pool) Hear(now time.Duration, j *Job, l *line) error {
 	return nil
 }
 
-// sized: a job says how many processes it has.
+// sized handles a job's report of its size.
 func (p *Pool) sized(now time.Duration, j *Job, l *line) error {
 	switch {
 	case l.Size < 1:
-		return errors.New("a job of no process")
+		return fmt.Errorf("a job of %d processes", l.Size)
 	case l.Of == 0 && j.target != 0:
-		return nil // its answer says how many it has
+		return nil // its answer will report its size
 	case l.Of != 0 && (j.target == 0 || l.Of != j.of):
 		return fmt.Errorf("an answer to decision %d", l.Of)
 	case l.Size > max(j.has, j.target):
@@ -135,8 +134,8 @@ func (p *Pool) sized(now time.Duration, j *Job, l *line) error {
 	return nil
 }
 
-// Cut: a job is not heard any more. For the manager it has ended, and its slots are gone
-// with it until Leave, as its processes may run yet.
+// Cut cuts a job off: it is not heard any more. For the manager it has ended, and its
+// slots are lost until Leave, as its processes may still run.
 func (p *Pool) Cut(j *Job) {
 	if !j.cut {
 		j.cut, j.out = true, nil
@@ -144,7 +143,7 @@ func (p *Pool) Cut(j *Job) {
 	}
 }
 
-// Leave: nothing is left of a job.
+// Leave removes a job of which nothing is left.
 func (p *Pool) Leave(j *Job) {
 	p.jobs = slices.DeleteFunc(p.jobs, func(o *Job) bool { return o == j })
 	if j.cut {
@@ -154,7 +153,7 @@ func (p *Pool) Leave(j *Job) {
 	}
 }
 
-// shared is how many slots the manager shares out.
+// shared returns the number of slots for the manager.
 func (p *Pool) shared() rm.Slots {
 	total := p.total
 	for _, j := range p.jobs {
@@ -165,7 +164,7 @@ func (p *Pool) shared() rm.Slots {
 	return rm.Slots{Total: max(0, total)}
 }
 
-// Slots: there are so many now.
+// Slots sets the number of slots.
 func (p *Pool) Slots(total int) {
 	p.total = total
 	p.news = append(p.news, p.shared())
@@ -176,7 +175,7 @@ func (p *Pool) Slots(total int) {
 
 // Step lets the manager decide.
 func (p *Pool) Step(now time.Duration) {
-	const rounds = 8 // what a manager decides again though it is not carried out waits
+	const rounds = 8 // bounds decisions that are made again although they cannot be carried out
 	for i := 0; i == 0 || i < rounds && len(p.news) > 0; i++ {
 		news := p.news
 		p.news = nil
@@ -198,10 +197,10 @@ func (p *Pool) Step(now time.Duration) {
 	}
 }
 
-// Next is when Step wants to be called again if nothing happens before.
+// Next returns the time for the next Step if no event comes before.
 func (p *Pool) Next() (time.Duration, bool) { return p.manager.Next() }
 
-// Taken is how many slots jobs have, or were promised.
+// Taken returns the number of slots that jobs have, or were promised.
 func (p *Pool) Taken() int {
 	sum := 0
 	for _, j := range p.jobs {
@@ -216,15 +215,14 @@ func (j *Job) tell(l *line) {
 	}
 }
 
-// Take returns the lines that a job is to be told.
+// Take returns the lines to send to a job.
 func (j *Job) Take() [][]byte {
 	list := j.out
 	j.out = nil
 	return list
 }
 
-// lines are what there is, for people: the head, and its jobs in the order in which they
-// came.
+// lines describes the head, and its jobs in order of arrival.
 func (p *Pool) lines(now time.Duration, text string) []*line {
 	list := []*line{{Event: "head", Version: Version, Total: p.total, Taken: p.Taken(), Text: text}}
 	for _, j := range p.jobs {

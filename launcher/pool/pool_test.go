@@ -64,7 +64,7 @@ func TestPool(t *testing.T) {
 	hear(t, p, a, `{"event":"sized","size":2,"of":2}`, "answer to decision 2")
 	hear(t, p, a, `{"event":"sized","size":2,"of":1}`, "")
 	hear(t, p, a, `{"event":"sized","size":3}`, "3 processes, and it has 2 slots")
-	hear(t, p, a, `{"event":"sized"}`, "no process")
+	hear(t, p, a, `{"event":"sized"}`, "a job of 0 processes")
 	hear(t, p, a, `{"event":"dance"}`, "dance")
 	hear(t, p, a, `{"event":"told","col":{"version":7}}`, "version")
 	hear(t, p, a, `{"event":"told","col":{"version":1}}`, "")
@@ -102,7 +102,7 @@ func TestPool(t *testing.T) {
 		`{"version":1,"job":"0000000000000009","start":1,"limit":-1}`:                  "limit",
 		`{"version":1,"job":"0000000000000009","start":1,"size":1,"min":2}`:            "at least 2",
 		`{"version":1,"job":"0000000000000009","start":1,"text":"` + long + `"}`:       "text of",
-		`{"version":1,"job":"0000000000000009","start":1} {}`:                          "behind",
+		`{"version":1,"job":"0000000000000009","start":1} {}`:                          "data after",
 		`{"version":1,"job":"0000000000000009","begin":1}`:                             "unknown field",
 		`{"version":1,"job":"0000000000000009","start":70000}`:                         "to start with 70000",
 	} {

@@ -34,14 +34,13 @@ type Server struct {
 	gone  bool          // left is closed
 }
 
-// conn is the connection of a job, or for the moment of somebody who has not said who he
-// is.
+// conn is the connection of a job, or of a process that has not sent its first line.
 type conn struct {
 	*net.UnixConn
 	pid   int
 	pidfd int // -1: there is none
 	job   *Job
-	out   chan []byte // what its writer writes
+	out   chan []byte // lines for its writing goroutine
 }
 
 const (
@@ -51,7 +50,7 @@ const (
 )
 
 // Listen opens the socket of a head. manager is the name of the resource manager m for
-// people. log, if not nil, gets a line for each job that comes, begins and goes.
+// people. log, if not nil, gets a line for each job that arrives, changes or ends.
 func Listen(name, manager string, m rm.ResourceManager, slots int, log func(format string, a ...any)) (*Server, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -66,13 +65,22 @@ func Listen(name, manager string, m rm.ResourceManager, slots int, log func(form
 	if log == nil {
 		log = func(string, ...any) {}
 	}
-	s := &Server{name: name, manager: manager, began: time.Now(), socket: l, log: log, pool: New(m, slots), conns: map[*conn]struct{}{}, left: make(chan struct{})}
+	s := &Server{
+		name:    name,
+		manager: manager,
+		began:   time.Now(),
+		socket:  l,
+		log:     log,
+		pool:    New(m, slots),
+		conns:   map[*conn]struct{}{},
+		left:    make(chan struct{}),
+	}
 	s.timer = time.AfterFunc(time.Hour, s.Bell)
 	s.Bell()
 	return s, nil
 }
 
-// Serve hears jobs until the server is closed.
+// Serve takes jobs until the server is closed.
 func (s *Server) Serve() {
 	for {
 		c, err := s.socket.AcceptUnix()
@@ -89,14 +97,14 @@ func (s *Server) Serve() {
 
 func (s *Server) now() time.Duration { return time.Since(s.began) }
 
-// Bell lets the manager look at the clock, and at what it has heard by other ways.
+// Bell lets the manager decide after an event of its own.
 func (s *Server) Bell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.step()
 }
 
-// Slots says how many there are from now on.
+// Slots sets the number of slots.
 func (s *Server) Slots(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +112,8 @@ func (s *Server) Slots(n int) {
 	s.step()
 }
 
-// step lets the manager decide, and tells the jobs; mu is held. Nothing here blocks.
+// step lets the manager decide, and sends lines to jobs. The caller holds mu. It does not
+// block.
 func (s *Server) step() {
 	for again := true; again; again = s.tell() {
 		if s.over != "" {
@@ -117,7 +126,7 @@ func (s *Server) step() {
 	}
 }
 
-// tell tells the jobs what they are to be told, and reports whether one was cut off.
+// tell sends lines to the jobs, and reports whether one was cut off.
 func (s *Server) tell() (cut bool) {
 	for c := range s.conns {
 		for _, text := range c.job.Take() {
@@ -134,20 +143,20 @@ func (s *Server) tell() (cut bool) {
 	return cut
 }
 
-var errBehind = errors.New("it does not read what it is told")
+var errBehind = errors.New("it does not read its lines")
 
-// cut hears and tells a job no more; mu is held. Its slots are free when nothing of it has
-// the connection any more: told or not, its processes may run on.
+// cut cuts a job off. The caller holds mu. Its slots are free when the last of its
+// processes with the connection has ended; they may run on.
 func (s *Server) cut(c *conn, why error) {
 	if c.job.cut {
 		return
 	}
-	s.log("job %s is left: %v", c.job.number, why)
+	s.log("job %s is cut off: %v", c.job.number, why)
 	select {
 	case c.out <- (&line{Event: "refused", Version: Version, Text: clip(why.Error())}).encode():
 		c.SetWriteDeadline(time.Now().Add(helloWait))
 	default:
-		c.SetWriteDeadline(time.Unix(1, 0)) // its writer waits
+		c.SetWriteDeadline(time.Unix(1, 0)) // its writer is blocked
 	}
 	close(c.out)
 	s.pool.Cut(c.job)
@@ -158,7 +167,7 @@ func (s *Server) hear(u *net.UnixConn) {
 	c := &conn{UnixConn: u, pidfd: -1, out: make(chan []byte, maxUnread)}
 	defer c.Close()
 	var err error
-	if c.pid, err = other(u); err != nil {
+	if c.pid, err = peerPID(u); err != nil {
 		return
 	}
 	c.SetReadDeadline(time.Now().Add(helloWait))
@@ -190,7 +199,7 @@ func (s *Server) hear(u *net.UnixConn) {
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		write(c, c.out)
-		c.CloseWrite() // a job that is cut off sees that
+		c.CloseWrite() // a job that is cut off sees the end
 	})
 	c.SetReadDeadline(time.Time{})
 	for err == nil && in.Scan() {
@@ -201,7 +210,7 @@ func (s *Server) hear(u *net.UnixConn) {
 	}
 	if err != nil {
 		s.leaves(c, err)
-		io.Copy(io.Discard, c.UnixConn) // until nothing of it has the connection
+		io.Copy(io.Discard, c.UnixConn) // until no process has the connection
 	}
 	s.leave(c)
 	writing.Wait()
@@ -210,7 +219,7 @@ func (s *Server) hear(u *net.UnixConn) {
 	}
 }
 
-// join takes a job.
+// join takes a job into the pool.
 func (s *Server) join(c *conn, first *line) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +263,7 @@ func (s *Server) said(c *conn, text []byte) error {
 	return nil
 }
 
-// leaves: a job has to go because of err.
+// leaves cuts a job off because of err.
 func (s *Server) leaves(c *conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +271,7 @@ func (s *Server) leaves(c *conn, err error) {
 	s.step()
 }
 
-// leave: a job is gone.
+// leave removes a job that is gone.
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +286,7 @@ func (s *Server) leave(c *conn) {
 	s.ended()
 }
 
-// ended notes that no job is left; mu is held.
+// ended closes left if no job is left. The caller holds mu.
 func (s *Server) ended() {
 	if s.over != "" && len(s.conns) == 0 && !s.gone {
 		s.gone = true
@@ -285,7 +294,7 @@ func (s *Server) ended() {
 	}
 }
 
-// answer tells a person what there is.
+// answer sends the queue.
 func (s *Server) answer(c *conn) {
 	s.mu.Lock()
 	list := s.pool.lines(s.now(), s.manager)
@@ -298,7 +307,7 @@ func (s *Server) answer(c *conn) {
 	}
 }
 
-// write writes lines until there are no more.
+// write writes lines until the channel is closed.
 func write(c net.Conn, lines <-chan []byte) {
 	for l := range lines {
 		if _, err := c.Write(l); err != nil {
@@ -309,8 +318,8 @@ func write(c net.Conn, lines <-chan []byte) {
 	}
 }
 
-// End tells all jobs to end, and why, and takes no others. Left is closed when no job is
-// left.
+// End asks all jobs to end, with the reason, and takes no others. Left is closed when no
+// job is left.
 func (s *Server) End(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,10 +334,10 @@ func (s *Server) End(why string) {
 	s.ended()
 }
 
-// Left is closed when the server ends and nothing is left of its jobs.
+// Left is closed when the server ends and no job is left.
 func (s *Server) Left() <-chan struct{} { return s.left }
 
-// Kill kills what gompiruns are left: their guardians end the rest.
+// Kill kills the gompiruns that are left: their guardians end the rest.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,7 +348,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Queue is what Ask answers.
+// Queue returns the queue as Ask does.
 func (s *Server) Queue() *Queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,7 +359,7 @@ func (s *Server) Queue() *Queue {
 	return q
 }
 
-// Close ends all connections. Jobs that are left end by themselves.
+// Close closes all connections. Jobs that are left end by themselves.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := slices.Collect(maps.Keys(s.conns))

@@ -175,7 +175,7 @@ func TestStrangers(t *testing.T) {
 		`{"version":1,"start":1}`:                         "number",
 		strings.Repeat(" ", MaxLine):                      "",
 		good + "\n" + `{"event":"dance"}`:                 "has not begun",
-		good + "\n" + `{"event":"sized"}`:                 "no process",
+		good + "\n" + `{"event":"sized"}`:                 "a job of 0 processes",
 		good + "\n" + "\x00":                              "invalid character",
 		good + "\n" + `{"event":"sized","size":2,"of":1}`: "2 processes, and it has 1",
 	} {

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// String is the queue as a table for people.
+// String formats the queue as a table for people.
 func (q *Queue) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "head %s: %d of %d slots are taken, %s decides\n", q.Name, q.Taken, q.Total, q.Manager)
@@ -40,7 +40,7 @@ func (q *Queue) String() string {
 	return b.String()
 }
 
-// printable is a name that somebody has chosen: a terminal need not obey it.
+// printable removes characters that a terminal would obey from a name.
 func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == ' ' {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Ascent is discrete steepest ascent of Table.Value: slots go where they are worth
-// most. A step is any size that a job's COL allows, and its gain is counted for each
-// slot that it really moves, by the priority of the job that moves it.
+// Ascent is discrete steepest ascent of Table.Value: slots go to the jobs that gain most
+// by them. A step leads to any size that a job's COL allows. Its gain is counted for each
+// slot that it moves, weighted by the priority of the job.
 type Ascent struct {
-	// Depth is how many of the jobs that wait are looked at, the oldest; 0: 32.
+	// Depth is the number of waiting jobs that are considered, oldest first; 0: 32.
 	Depth int
 }
 
@@ -20,12 +20,12 @@ func (Ascent) Name() string { return "ascent" }
 
 // climber is a job that takes part.
 type climber struct {
-	place      int
+	index      int
 	menu       menu
-	at         int  // its option by the plan
-	gave, took bool // to, and from, another
+	at         int  // its option in the plan
+	gave, took bool // slots to another job, and from one
 
-	up   int // the best option above; -1: there is none
+	up   int // the best larger option; -1: none
 	rate float64
 }
 
@@ -34,22 +34,22 @@ func (a Ascent) Decide(t *Table) []Decision {
 	p := t.plan()
 	cs := p.climbers(cmp.Or(a.Depth, 32))
 	for _, c := range cs {
-		if e := p.Jobs[c.place]; e.Wish != 0 && e.Wish < e.Size {
-			p.move(c, 0) // who gives back
+		if e := p.Jobs[c.index]; e.Wish != 0 && e.Wish < e.Size {
+			p.move(c, 0) // it gives slots back
 			c.took, c.gave = true, true
 		}
 	}
 	p.lower(cs)
 	var list givers
 	p.force(cs, &list)
-	p.hand(cs)
+	p.distribute(cs)
 	for p.swap(cs, &list) {
-		p.hand(cs)
+		p.distribute(cs)
 	}
 	return p.decisions()
 }
 
-// climbers are the jobs that have a choice.
+// climbers returns the jobs that have a choice.
 func (p *plan) climbers(depth int) []*climber {
 	var list []*climber
 	for i, e := range p.Jobs {
@@ -63,14 +63,14 @@ func (p *plan) climbers(depth int) []*climber {
 		if len(m) < 2 {
 			continue
 		}
-		list = append(list, &climber{place: i, menu: m, at: slices.IndexFunc(m, func(o option) bool { return o.size == e.Size }), up: -1})
+		list = append(list, &climber{index: i, menu: m, at: slices.IndexFunc(m, func(o option) bool { return o.size == e.Size }), up: -1})
 	}
 	return list
 }
 
 func (p *plan) move(c *climber, to int) {
 	c.at = to
-	p.set(c.place, c.menu[to].size)
+	p.set(c.index, c.menu[to].size)
 }
 
 // lower takes slots from jobs that lose nothing by it.
@@ -82,8 +82,8 @@ func (p *plan) lower(cs []*climber) {
 	}
 }
 
-// best finds the option above that gains most for each slot, of those that need no more
-// than room.
+// best finds the larger option with the largest gain per slot, among those that need at
+// most room more slots.
 func (c *climber) best(room int) {
 	has := c.menu[c.at]
 	if c.up, c.rate = has.up, has.gain; has.up < 0 || c.menu[has.up].slots-has.slots <= room {
@@ -97,8 +97,8 @@ func (c *climber) best(room int) {
 	}
 }
 
-// hand gives free slots to those who gain most by them.
-func (p *plan) hand(cs []*climber) {
+// distribute gives free slots to the jobs that gain most by them.
+func (p *plan) distribute(cs []*climber) {
 	for _, c := range cs {
 		c.best(p.free)
 	}
@@ -125,7 +125,7 @@ func (p *plan) hand(cs []*climber) {
 	}
 }
 
-// force takes slots that there are no more, from those who lose least.
+// force takes slots that no longer exist from the jobs that lose least.
 func (p *plan) force(cs []*climber, list *givers) {
 	if p.free >= 0 {
 		return
@@ -138,7 +138,8 @@ func (p *plan) force(cs []*climber, list *givers) {
 	}
 }
 
-// swap lets one job have more than is free, if it gains more than those lose who give.
+// swap gives one job more slots than are free, if it gains more than the jobs that give
+// them lose.
 func (p *plan) swap(cs []*climber, list *givers) bool {
 	if list.begin(cs); !list.has(0) {
 		return false

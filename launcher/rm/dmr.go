@@ -8,15 +8,16 @@ import (
 )
 
 // DMR is the policy of Iserte et al. ("DMRlib: easy-coding and efficient resource
-// management for job malleability", IEEE TC 2020): backfilling first; else jobs below
-// their preferred size grow, then those that have it give slots to jobs that wait, then all
-// grow to their maximum. A change that costs more than it saves is not made.
+// management for job malleability", IEEE TC 2020). Backfilling comes first. Otherwise jobs
+// below their preferred size grow, then jobs at or above it give slots to waiting jobs,
+// then all grow to their maximum. A change that costs more than it saves is not made.
 type DMR struct{}
 
 // Name implements Policy.
 func (DMR) Name() string { return "dmr" }
 
-// Decide implements Policy: what backfilling starts, or one change of a running job.
+// Decide implements Policy: it returns the starts of backfilling, or one change of a
+// running job.
 func (DMR) Decide(t *Table) []Decision {
 	p := t.plan()
 	queue := p.easy()
@@ -36,7 +37,7 @@ func (DMR) Decide(t *Table) []Decision {
 	return p.decisions()
 }
 
-// running are the jobs that may be resized, by place, oldest first.
+// running returns the indices of jobs that may be resized, oldest first.
 func (p *plan) running() []int {
 	var list []int
 	for i, e := range p.Jobs {
@@ -48,7 +49,7 @@ func (p *plan) running() []int {
 	return list
 }
 
-// grow brings a job toward its most, with the slots that are free.
+// grow enlarges a job toward its maximum with the free slots.
 func (p *plan) grow(i int) bool {
 	e := p.Jobs[i]
 	room := p.slots(e, e.Size) + max(0, p.free)
@@ -61,8 +62,7 @@ func (p *plan) grow(i int) bool {
 	return false
 }
 
-// give shrinks a job by what the one that waits lacks, (size - after) in slots, and
-// starts that one with them.
+// give shrinks a job by the slots that a waiting job lacks, and starts that job with them.
 func (p *plan) give(i, waits int) bool {
 	e, w := p.Jobs[i], p.Jobs[waits]
 	begin := w.begins()

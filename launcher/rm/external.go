@@ -15,40 +15,39 @@ import (
 	"time"
 )
 
-// Protocol is the version of the lines of External.
+// Protocol is the version of External's lines.
 const Protocol = 1
 
-// Bounds of what another program says, and is told.
+// Bounds of the lines of the program, and of the lines to it.
 const (
-	MaxLine  = 4 << 10 // bytes of a line that it says
-	maxLines = 1 << 12 // that it has not read
+	MaxLine  = 4 << 10 // bytes of a line from the program
+	maxLines = 1 << 12 // unread lines to the program
 )
 
-// ErrBehind: the other program does not read what it is told.
-var ErrBehind = errors.New("rm: the manager does not read what it is told")
+// ErrBehind means that the program does not read its lines.
+var ErrBehind = errors.New("rm: the manager does not read its lines")
 
 // External is a manager whose decisions another program makes: events go to it and
-// decisions come from it as lines of JSON (docs/managers.md). Like any manager it has no
-// socket: its owner carries the lines. While nobody is there it does what SlotsPolicy
-// does.
+// decisions come from it as lines of JSON (docs/managers.md). It has no socket: its owner
+// carries the lines. While no program is connected it acts like SlotsPolicy.
 type External struct {
 	secret string
 	name   string
 
 	slots Slots
-	jobs  []*Entry // Job, Target, Wish and WishMin
+	jobs  []*Entry // with Job, Target, Wish and WishMin set
 	out   [][]byte
-	line  int // that was heard last
-	there bool
-	list  []Decision
+	line  int        // number of the last line from the program
+	there bool       // a program is connected
+	list  []Decision // not returned by Step yet
 }
 
-// NewExternal makes a manager for the jobs of a head of this name. A
-// connection without the secret is closed.
+// NewExternal makes a manager for the jobs of a head of this name. A program without the
+// secret is refused.
 func NewExternal(name, secret string) *External { return &External{name: name, secret: secret} }
 
-// says is a line to the program.
-type says struct {
+// outLine is a line to the program.
+type outLine struct {
 	Event   string  `json:"event"`
 	Version int     `json:"version,omitempty"`
 	Head    string  `json:"head,omitempty"`
@@ -65,16 +64,16 @@ type says struct {
 	Text    string  `json:"text,omitempty"`
 }
 
-// heard is a line of the program: the first one has Version and Secret, each other one
+// inLine is a line from the program: the first one has Version and Secret, each other one
 // is a decision.
-type heard struct {
+type inLine struct {
 	Version int    `json:"version"`
 	Secret  string `json:"secret"`
 	Job     *JobID `json:"job"`
 	Size    int    `json:"size"`
 }
 
-func (x *External) say(s says) {
+func (x *External) say(s outLine) {
 	if !x.there || len(x.out) > maxLines {
 		return
 	}
@@ -85,8 +84,8 @@ func (x *External) say(s says) {
 	x.out = append(x.out, append(text, '\n'))
 }
 
-// Take returns the lines that the program is to be told; ErrBehind if there are too
-// many: it is to be left.
+// Take returns the lines for the program, or ErrBehind if there are too many: then the
+// program must be disconnected.
 func (x *External) Take() ([][]byte, error) {
 	list := x.out
 	x.out = nil
@@ -96,7 +95,8 @@ func (x *External) Take() ([][]byte, error) {
 	return list, nil
 }
 
-// Leave: the program has gone. What it has decided and was not handed out is nothing.
+// Leave is called when the program has disconnected. Its decisions that Step has not
+// returned are dropped.
 func (x *External) Leave() {
 	for _, d := range x.list {
 		x.job(d.Job).Target = 0
@@ -104,20 +104,20 @@ func (x *External) Leave() {
 	x.there, x.line, x.out, x.list = false, 0, nil, nil
 }
 
-// Hear takes a line of the program. The error: it is to be left. What it decides and
-// may not is answered by a line.
+// Hear takes a line of the program. On an error the program must be disconnected. A
+// decision that is not allowed is refused by a line.
 func (x *External) Hear(line []byte) error {
 	x.line++
 	if len(line) > MaxLine {
 		return fmt.Errorf("rm: line %d has %d bytes, at most %d allowed", x.line, len(line), MaxLine)
 	}
-	var h heard
+	var h inLine
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	err := d.Decode(&h)
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("something behind the object")
+			err = errors.New("data after the object")
 		}
 	}
 	if err != nil {
@@ -127,13 +127,13 @@ func (x *External) Hear(line []byte) error {
 		return x.begin(&h)
 	}
 	if err := x.decide(&h); err != nil {
-		x.say(says{Event: "refused", Line: x.line, Text: err.Error()})
+		x.say(outLine{Event: "refused", Line: x.line, Text: err.Error()})
 	}
 	return nil
 }
 
-// begin takes the first line, and answers it by all that there is.
-func (x *External) begin(h *heard) error {
+// begin takes the first line, and answers it with the slots and jobs.
+func (x *External) begin(h *inLine) error {
 	switch {
 	case h.Version != Protocol:
 		return fmt.Errorf("rm: version %d, not %d", h.Version, Protocol)
@@ -141,7 +141,7 @@ func (x *External) begin(h *heard) error {
 		return errors.New("rm: another secret")
 	}
 	x.there = true
-	x.say(says{Event: "hello", Version: Protocol, Head: x.name})
+	x.say(outLine{Event: "hello", Version: Protocol, Head: x.name})
 	x.tellSlots()
 	for _, e := range x.jobs {
 		x.tellJob(e)
@@ -150,18 +150,18 @@ func (x *External) begin(h *heard) error {
 }
 
 func (x *External) tellSlots() {
-	x.say(says{Event: "slots", Total: &x.slots.Total, Host: x.slots.Host})
+	x.say(outLine{Event: "slots", Total: &x.slots.Total, Host: x.slots.Host})
 }
 
 func (x *External) tellJob(e *Entry) {
-	x.say(says{Event: "arrived", Job: &e.ID, Size: &e.Size, Start: e.Start, Limit: e.Limit.Seconds(), Follows: e.Follows, COL: e.COL})
+	x.say(outLine{Event: "arrived", Job: &e.ID, Size: &e.Size, Start: e.Start, Limit: e.Limit.Seconds(), Follows: e.Follows, COL: e.COL})
 	if e.Wish != 0 {
-		x.say(says{Event: "wished", Job: &e.ID, Size: &e.Wish, Min: e.WishMin})
+		x.say(outLine{Event: "wished", Job: &e.ID, Size: &e.Wish, Min: e.WishMin})
 	}
 }
 
-// decide notes a decision.
-func (x *External) decide(h *heard) error {
+// decide records a decision.
+func (x *External) decide(h *inLine) error {
 	if h.Version != 0 || h.Secret != "" || h.Job == nil {
 		return errors.New("a decision is {\"job\": 1, \"size\": 4}")
 	}
@@ -215,31 +215,31 @@ func (x *External) Step(now time.Duration, events ...Event) []Decision {
 		case Told:
 			if e := x.job(ev.Job); e != nil {
 				e.COL = ev.COL
-				x.say(says{Event: "told", Job: &e.ID, COL: e.COL})
+				x.say(outLine{Event: "told", Job: &e.ID, COL: e.COL})
 			}
 		case Followed:
 			if e := x.job(ev.Job); e != nil {
 				e.Follows = ev.Follows
-				x.say(says{Event: "followed", Job: &e.ID, Follows: ev.Follows})
+				x.say(outLine{Event: "followed", Job: &e.ID, Follows: ev.Follows})
 			}
 		case Wished:
 			if e := x.job(ev.Job); e != nil {
 				e.Wish, e.WishMin, e.Asked = ev.Size, ev.Min, now
-				x.say(says{Event: "wished", Job: &e.ID, Size: &e.Wish, Min: e.WishMin})
+				x.say(outLine{Event: "wished", Job: &e.ID, Size: &e.Wish, Min: e.WishMin})
 			}
 		case Sized:
 			if e := x.job(ev.Job); e != nil {
-				if ev.Size != e.Size || e.Target != 0 && !x.there { // else it would be tried again
+				if ev.Size != e.Size || e.Target != 0 && !x.there { // otherwise alone would decide the same again
 					e.Wish, e.WishMin = 0, 0
 				}
 				e.Size, e.Target = ev.Size, 0
-				x.say(says{Event: "sized", Job: &e.ID, Size: &e.Size})
+				x.say(outLine{Event: "sized", Job: &e.ID, Size: &e.Size})
 			}
 		case Ended:
 			if e := x.job(ev.Job); e != nil {
 				x.jobs = slices.DeleteFunc(x.jobs, func(o *Entry) bool { return o == e })
 				x.list = slices.DeleteFunc(x.list, func(d Decision) bool { return d.Job == e.ID })
-				x.say(says{Event: "ended", Job: &e.ID})
+				x.say(outLine{Event: "ended", Job: &e.ID})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (x *External) Step(now time.Duration, events ...Event) []Decision {
 	return list
 }
 
-// alone is what is decided while nobody is there.
+// alone decides while no program is connected.
 func (x *External) alone(now time.Duration) []Decision {
 	for _, e := range x.jobs {
 		if e.Wish == e.Size {

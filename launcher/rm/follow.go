@@ -4,9 +4,8 @@ package rm
 
 import "time"
 
-// Follow is a manager that keeps the first job that it hears of at as many processes as
-// there are slots: for lists of hosts that others write. No slots at all are none to be
-// followed.
+// Follow is a manager that keeps the first job at as many processes as there are slots:
+// for lists of hosts that others write. It ignores a list without slots.
 type Follow struct {
 	now   time.Duration
 	slots int
@@ -15,7 +14,7 @@ type Follow struct {
 	known    bool
 	size     int
 	underWay bool
-	rest     time.Duration // after a change that has not happened
+	rest     time.Duration // pause after a change that did not happen
 	until    time.Duration
 }
 
@@ -52,7 +51,7 @@ func (f *Follow) Step(now time.Duration, events ...Event) []Decision {
 	return []Decision{{f.job, f.slots, f.size}}
 }
 
-// wants reports whether there is something to be changed.
+// wants reports whether the job should be resized.
 func (f *Follow) wants() bool { return f.known && !f.underWay && f.slots > 0 && f.slots != f.size }
 
 // Next implements ResourceManager.

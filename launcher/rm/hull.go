@@ -2,22 +2,22 @@
 
 package rm
 
-// menu is the sizes that a job may have, with what it has, by size: points of slots and
-// value.
+// menu holds the sizes that a job may have, including its present one, in order of size:
+// points of slots and value.
 type menu []option
 
 type option struct {
 	size, slots int
 	value       float64
 
-	// down is the option of fewer slots that loses least, the largest of such; up the one
-	// above that gains most, the smallest of such. -1: there is none, and none that gains.
-	// Loss and gain are for each slot.
+	// down is the index of the option with fewer slots that loses least, and up of the
+	// larger one that gains most; the largest and the smallest of equal ones. -1: there is
+	// none, or none that gains. loss and gain are per slot.
 	down, up   int
 	loss, gain float64
 }
 
-// same is the options with as many slots as option i.
+// same returns the range of options with as many slots as option i.
 func (m menu) same(i int) (from, to int) {
 	for from = i; from > 0 && m[from-1].slots == m[i].slots; from-- {
 	}
@@ -26,20 +26,20 @@ func (m menu) same(i int) (from, to int) {
 	return from, to
 }
 
-// loses is what each slot of option i is worth that option k has less.
+// loses returns the loss for each slot that option k has less than option i.
 func (m menu) loses(i, k int) float64 {
 	return (m[i].value - m[k].value) / float64(m[i].slots-m[k].slots)
 }
 
-// gains is what each slot is worth that option k has more than option i. A host that is
-// taken anyway has room for more processes.
+// gains returns the gain for each slot that option k has more than option i. Processes on
+// a host that is taken anyway cost half a slot.
 func (m menu) gains(i, k int) float64 {
 	return (m[k].value - m[i].value) / max(0.5, float64(m[k].slots-m[i].slots))
 }
 
-// link finds the best steps from all options: tangents to the upper hull of the points on
-// one side, whose corners are the steps from the nearest of them. What a tangent passes
-// over is no corner any more, so all take as long as there are options.
+// link finds the best steps from all options. They are tangents to the upper hull of the
+// points on one side; the hull's corners are the steps from the nearest of them. A corner
+// that a tangent passes over is dropped, so the time is linear in the options.
 func (m menu) link() {
 	hull := -1
 	for i := 0; i < len(m); {
@@ -63,7 +63,7 @@ func (m menu) link() {
 	hull = -1
 	for i := len(m) - 1; i >= 0; {
 		from, to := m.same(i)
-		best := to - 1 // of those with as many slots
+		best := to - 1 // of the options with as many slots
 		for i = to - 1; i >= from; i-- {
 			k := hull
 			for k >= 0 && m[k].up >= 0 && m.gains(i, m[k].up) > m.gains(i, k) {
@@ -74,7 +74,7 @@ func (m menu) link() {
 					k = n
 				}
 			}
-			// Beyond what gains nothing there is nothing that gains.
+			// Beyond an option that gains nothing, no option gains.
 			if m[i].up = -1; k >= 0 && m.gains(i, k) > 0 {
 				m[i].up, m[i].gain = k, m.gains(i, k)
 			}

@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// What Optimum takes.
+// Limits of Optimum.
 const (
 	MostSlots = 16
 	MostJobs  = 4
 )
 
-// Optimum tries all that decisions could make of a small table, and returns those with
-// the largest Value. The error: it is too large.
+// Optimum tries all decisions about a small table, and returns those with the largest
+// Value. It fails if the table is too large.
 func Optimum(t *Table) ([]Decision, float64, error) {
 	if t.Slots > MostSlots || len(t.Jobs) > MostJobs {
 		return nil, 0, fmt.Errorf("rm: the optimum of %d jobs and %d slots, at most %d and %d allowed", len(t.Jobs), t.Slots, MostJobs, MostSlots)

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// The policies of queues: a job that runs keeps its size, but for what it asks itself.
+// The queue policies: a running job keeps its size unless it asks for another.
 
-// SlotsPolicy is what a head does without a manager: who asks is granted it when there
-// are slots, in order, and nobody waits for another.
+// SlotsPolicy is the policy of a head without a manager: requests are granted in order
+// when there are slots, and no job waits for another.
 type SlotsPolicy struct{}
 
-// FIFO is strict order: who is first and has no room stops the others.
+// FIFO is strict order: the first job stops all others until it fits.
 type FIFO struct{}
 
-// FirstFit lets whoever fits begin, in order, also with fewer processes than it asks
-// for, if its COL allows that.
+// FirstFit starts every job that fits, in order, with fewer processes than it asks for if
+// its COL allows that.
 type FirstFit struct{}
 
-// Easy is EASY backfilling: FIFO, but a job that fits now goes first if it does not delay
-// the first job of the queue, as far as the time limits of the jobs tell.
+// Easy is EASY backfilling: FIFO, but a job that fits now may start early if it does not
+// delay the first job of the queue, according to the time limits of the jobs.
 type Easy struct{}
 
 // Name implements Policy.
@@ -74,7 +74,8 @@ func (Easy) Decide(t *Table) []Decision {
 	return p.decisions()
 }
 
-// queue are those who wait for slots, or to give them up, by place, oldest first.
+// queue returns the indices of jobs that wait for slots, or wait to give some up, oldest
+// first.
 func (p *plan) queue() []int {
 	var list []int
 	for i, e := range p.Jobs {
@@ -86,9 +87,9 @@ func (p *plan) queue() []int {
 	return list
 }
 
-// grant is the size that one of the queue gets now: what it asks for, else as many as
-// it is content with; 0: there are too few slots. Fewer: who waits is content with what
-// its COL allows.
+// grant returns the size that a job of the queue gets now: the size it asks for, or else
+// the largest that it accepts; 0: there are too few slots. With fewer, a waiting job
+// accepts the sizes that its COL allows.
 func (p *plan) grant(i int, fewer bool) int {
 	e := p.Jobs[i]
 	ask, least := e.begins(), e.begins()
@@ -97,11 +98,11 @@ func (p *plan) grant(i int, fewer bool) int {
 		if ask, least = e.Wish, e.Wish; e.WishMin != 0 {
 			least = max(e.WishMin, e.Size+1)
 		}
-	case fewer && e.moulds():
+	case fewer && e.moldable():
 		least = min(ask, max(1, e.COL.Min))
 	}
 	for n := ask; n >= min(least, ask); n-- {
-		if n != ask && e.Size == 0 && !e.says().Allows(n) || n != ask && e.Size > 0 && !p.may(e, n) {
+		if n != ask && e.Size == 0 && !e.col().Allows(n) || n != ask && e.Size > 0 && !p.may(e, n) {
 			continue
 		}
 		if p.slots(e, n)-p.slots(e, e.Size) <= max(0, p.free) {
@@ -111,7 +112,7 @@ func (p *plan) grant(i int, fewer bool) int {
 	return 0
 }
 
-// inOrder grants what it can from the front, and returns those that are left.
+// inOrder grants requests from the front, and returns those that are left.
 func (p *plan) inOrder(queue []int) []int {
 	for k, i := range queue {
 		n := p.grant(i, false)
@@ -126,7 +127,7 @@ func (p *plan) inOrder(queue []int) []int {
 // never is a time that does not come.
 const never = time.Duration(math.MaxInt64)
 
-// easy is FIFO and then backfilling. It returns who is left, the first one first.
+// easy is FIFO and then backfilling. It returns the jobs that still wait, in order.
 func (p *plan) easy() []int {
 	left := p.inOrder(p.queue())
 	if len(left) == 0 {
@@ -155,8 +156,8 @@ func (p *plan) easy() []int {
 	return rest
 }
 
-// shadow is when the first of the queue can begin at the latest, and how many slots
-// are then left over; never, and none, if the limits do not tell.
+// shadow returns the latest time at which the first job of the queue can begin, and the
+// number of slots that are left over then. It returns never if the limits do not tell.
 func (p *plan) shadow(first int) (at time.Duration, extra int) {
 	type end struct {
 		at    time.Duration
@@ -164,7 +165,7 @@ func (p *plan) shadow(first int) (at time.Duration, extra int) {
 	}
 	var ends []end
 	for i, e := range p.Jobs {
-		// A job that begins by this plan has no end in the past.
+		// A job that begins in this plan has no end in the past.
 		began := e.Began
 		if e.Size == 0 {
 			began = p.Now

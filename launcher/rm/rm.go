@@ -8,77 +8,77 @@ import (
 	"gompi/internal/resize/col"
 )
 
-// COL is what a job tells of its scaling.
+// COL is a job's description of its scaling.
 type COL = col.COL
 
 // ParseCOL reads the JSON form of a COL.
 func ParseCOL(text []byte) (*COL, error) { return col.Decode(text) }
 
-// JobID names a job to a manager, for good.
+// JobID identifies a job to a manager. It is not used again.
 type JobID uint32
 
-// ResourceManager decides. Its owner makes one call at a time, carries out the
-// decisions, and tells what came of them as events.
+// ResourceManager decides the sizes of jobs. Its owner makes one call at a time, carries
+// out the decisions, and reports the results as events.
 type ResourceManager interface {
-	// Step takes what has happened until now, a span since some moment that does not go
-	// back, and returns what is to be done, in this order. It never blocks. Step
-	// without events is a look at the clock.
+	// Step takes the events until now, a time that never goes back, and returns decisions
+	// to carry out in order. It never blocks. Step without events lets the manager look at
+	// the clock.
 	Step(now time.Duration, events ...Event) []Decision
-	// Next is when Step wants to be called again if nothing happens before; false: only
-	// when something does.
+	// Next returns the time for the next Step if no event comes before; false: there is
+	// none.
 	Next() (time.Duration, bool)
 }
 
-// Decision is how many processes a job is to have. Its owner answers each with a Sized:
-// of the new size, or of the old one if the change has not happened.
+// Decision is the size that a job is to have. Its owner answers each decision with a
+// Sized: of the new size, or of the old one if the change did not happen.
 type Decision struct {
 	Job  JobID
 	Size int // at least 1
-	// From is how many it has: 0: it is to start.
+	// From is its present size; 0: it is to start.
 	From int
 }
 
-// Event is one of Slots, Arrived, Wished, Sized, Ended, Told and Followed. Those about a job that the
-// manager does not know are nothing.
+// Event is one of Slots, Arrived, Wished, Sized, Ended, Told and Followed. Events about an
+// unknown job are ignored.
 type Event interface{ event() }
 
-// Slots: there are so many now.
+// Slots gives the number of slots.
 type Slots struct {
 	Total int
-	// Host is how many of them a host has, for jobs that take hosts whole; 0: there are
+	// Host is the number of slots of a host, for jobs that take whole hosts; 0: there are
 	// no hosts.
 	Host int
 }
 
-// Arrived: there is a job of which the manager has not heard.
+// Arrived announces a job.
 type Arrived struct{ Job Job }
 
-// Wished: a job asks for a size of its own accord. A later wish replaces it, and one
-// for the size that it has withdraws it. It is over when a Sized tells of another size.
+// Wished is a job's own request for a size. A later one replaces it, and one for its
+// present size withdraws it. A Sized with another size ends it.
 type Wished struct {
 	Job JobID
-	// Size is what it wants; Min is the least that will do, of more than it has; 0:
-	// only Size does.
+	// Size is the requested size. Min is the least size above the present one that is
+	// accepted too; 0: only Size is.
 	Size, Min int
 }
 
-// Sized: a change is over, and the job has so many processes; also of a change that
-// the manager has not decided.
+// Sized ends a change: the job has this size. Changes that the manager has not decided are
+// reported too.
 type Sized struct {
 	Job  JobID
 	Size int
 }
 
-// Ended: nothing is left of a job.
+// Ended means that all of a job has ended.
 type Ended struct{ Job JobID }
 
-// Told: a job has replaced its COL.
+// Told replaces the COL of a job.
 type Told struct {
 	Job JobID
 	COL *COL
 }
 
-// Followed: a job takes changes from now on that it has not asked for, or takes no more.
+// Followed tells whether a job takes changes that it has not asked for, from now on.
 type Followed struct {
 	Job     JobID
 	Follows bool
@@ -92,17 +92,18 @@ func (Ended) event()    {}
 func (Told) event()     {}
 func (Followed) event() {}
 
-// Job is one job, as its owner tells of it.
+// Job describes a job to the manager.
 type Job struct {
 	ID JobID
-	// COL is what it says of itself; nil: nothing. Managers only read it.
+	// COL is the job's description of itself; nil: none. Managers only read it.
 	COL *COL
-	// Start is how many processes it asks to begin with; 0: COL's Pref, else Min, else 1.
+	// Start is the number of processes it asks to begin with; 0: COL's Pref, else Min,
+	// else 1.
 	Start int
-	// Limit is how long it runs at most, with Start processes; 0: not known.
+	// Limit bounds its run time with Start processes; 0: not known.
 	Limit time.Duration
-	// Follows: it takes changes that it has not asked for.
+	// Follows: the job takes changes that it has not asked for.
 	Follows bool
-	// Size is how many processes it has; 0: it waits.
+	// Size is its number of processes; 0: it waits.
 	Size int
 }

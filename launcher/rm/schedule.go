@@ -13,8 +13,8 @@ import (
 // Moment is one entry of a timetable.
 type Moment struct {
 	At time.Duration
-	By int // so many more, or fewer
-	To int // so many, in place of By
+	By int // difference in processes
+	To int // absolute number of processes, in place of By
 }
 
 // MostMoments bounds a timetable, MostProcesses its sizes.
@@ -25,8 +25,8 @@ const (
 
 var errSchedule = errors.New("not a timetable such as 10s:+4,20s:-2,1m:=8")
 
-// ParseSize reads how many processes there are to be: +N more, -N fewer, or =N in all,
-// with N from 1 to most.
+// ParseSize reads a change of size: +N more, -N fewer, or =N in all, with N from 1 to
+// most.
 func ParseSize(text string, most int) (by, to int, ok bool) {
 	if text == "" {
 		return 0, 0, false
@@ -46,8 +46,8 @@ func ParseSize(text string, most int) (by, to int, ok bool) {
 	return 0, 0, false
 }
 
-// ParseSchedule reads "10s:+4,20s:-2,1m:=8": spans since the start, not shorter from one
-// to the next; bare numbers are seconds.
+// ParseSchedule reads "10s:+4,20s:-2,1m:=8": times since the start, in order; bare numbers
+// are seconds.
 func ParseSchedule(text string) ([]Moment, error) {
 	var list []Moment
 	for item := range strings.SplitSeq(text, ",") {
@@ -71,7 +71,7 @@ func ParseSchedule(text string) ([]Moment, error) {
 		case !ok:
 			return nil, fmt.Errorf("%q: %q is no size, +N, -N or =N with N from 1 to %d: %w", item, size, MostProcesses, errSchedule)
 		case len(list) > 0 && d < list[len(list)-1].At:
-			return nil, fmt.Errorf("%q comes before what it stands behind: %w", item, errSchedule)
+			return nil, fmt.Errorf("%q has an earlier time than the entry before it: %w", item, errSchedule)
 		case len(list) == MostMoments:
 			return nil, fmt.Errorf("more than %d entries: %w", MostMoments, errSchedule)
 		}
@@ -80,9 +80,8 @@ func ParseSchedule(text string) ([]Moment, error) {
 	return list, nil
 }
 
-// Schedule is a manager that resizes the first job that it hears of by a timetable.
-// What comes while a change is under way counts from the size that this leads to, and
-// waits for it.
+// Schedule is a manager that resizes the first job by a timetable. An entry that is due
+// during a change waits for it, and counts from its result.
 type Schedule struct {
 	list  []Moment
 	next  int
@@ -91,12 +90,12 @@ type Schedule struct {
 
 	job      JobID
 	known    bool
-	size     int // that it has
-	want     int // that it is to have
+	size     int // its present size
+	want     int // the size it is to have
 	underWay bool
 }
 
-// NewSchedule makes a manager; times count from its first job on.
+// NewSchedule makes a manager; times count from the arrival of its first job.
 func NewSchedule(list []Moment) *Schedule { return &Schedule{list: list} }
 
 // Step implements ResourceManager.
@@ -110,7 +109,7 @@ func (s *Schedule) Step(now time.Duration, events ...Event) []Decision {
 			}
 		case Sized:
 			if s.known && ev.Job == s.job && ev.Size > 0 {
-				// Whether by this timetable or not, or not at all: what it has counts.
+				// The present size counts, by whatever change.
 				s.size, s.want, s.underWay = ev.Size, ev.Size, false
 			}
 		case Ended:

@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// Policy shares out the slots: a pure function of a table. Decisions that take slots
-// which others of them give up are carried out when these are free.
+// Policy distributes the slots: a pure function of a table. A decision that takes slots
+// which others give up is carried out when these are free.
 type Policy interface {
 	Name() string
 	Decide(*Table) []Decision
 }
 
-// Policies are all that there are.
+// Policies returns all policies.
 func Policies() []Policy {
 	return []Policy{SlotsPolicy{}, FIFO{}, FirstFit{}, Easy{}, DMR{}, Ascent{}}
 }
 
-// Config is what Shared is told.
+// Config is the configuration of a Shared.
 type Config struct {
 	Policy Policy
-	// Horizon is how long the world is believed to stay as it is: within that time a
-	// change must save more than it costs. 0: ten minutes.
+	// Horizon is how long the present state is expected to last: within that time a change
+	// must save more than it costs. 0: ten minutes.
 	Horizon time.Duration
-	// MaxPriority bounds what jobs claim; 0: nothing does.
+	// MaxPriority bounds the priorities that jobs claim; 0: no bound.
 	MaxPriority int
 }
 
-// How long a job rests whose change has not happened: twice as long each time.
+// Pause of a job after a change that did not happen. It doubles each time.
 const (
 	firstRest = 10 * time.Second
 	lastRest  = time.Hour
 )
 
-// Shared is the manager of several jobs: a table, and a policy. It holds each decision
-// against the rules before anybody hears of it.
+// Shared is the manager of several jobs: a table and a policy. It checks each decision of
+// the policy before it returns it.
 type Shared struct {
 	cfg   Config
 	table Table
@@ -57,7 +57,7 @@ func NewShared(cfg Config) *Shared {
 func (s *Shared) Step(now time.Duration, events ...Event) []Decision {
 	t := &s.table
 	for _, e := range t.Jobs { // whose rest is over may be more
-		e.listed = e.listed && !(t.Now < e.Until && e.Until <= now)
+		e.menuValid = e.menuValid && !(t.Now < e.Until && e.Until <= now)
 	}
 	t.Now = max(t.Now, now)
 	for _, ev := range events {
@@ -70,7 +70,7 @@ func (s *Shared) Step(now time.Duration, events ...Event) []Decision {
 			panic(fmt.Sprintf("BUG: policy %s: %v", s.cfg.Policy.Name(), err))
 		}
 		e := s.byID[d.Job]
-		e.Target, e.held, e.listed = d.Size, true, false
+		e.Target, e.held, e.menuValid = d.Size, true, false
 		s.held = append(s.held, d)
 	}
 	if s.promised() > most {
@@ -89,7 +89,7 @@ func (s *Shared) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Table is what the policy sees, to be read until the next Step.
+// Table returns the policy's table, which is valid until the next Step.
 func (s *Shared) Table() *Table { return &s.table }
 
 func (s *Shared) event(ev Event) {
@@ -98,7 +98,7 @@ func (s *Shared) event(ev Event) {
 	case Slots:
 		t.Slots, t.Host = max(0, ev.Total), max(0, ev.Host)
 		for _, e := range t.Jobs {
-			e.listed = false
+			e.menuValid = false
 		}
 		s.drop()
 	case Arrived:
@@ -111,24 +111,24 @@ func (s *Shared) event(ev Event) {
 		t.Jobs = append(t.Jobs, e)
 	case Told:
 		if e := s.byID[ev.Job]; e != nil {
-			e.COL, e.listed = s.bounded(ev.COL), false
+			e.COL, e.menuValid = s.bounded(ev.COL), false
 		}
 	case Followed:
 		if e := s.byID[ev.Job]; e != nil {
-			if e.Follows, e.listed = ev.Follows, false; e.held && e.Size > 0 && e.Wish == 0 && !ev.Follows {
+			if e.Follows, e.menuValid = ev.Follows, false; e.held && e.Size > 0 && e.Wish == 0 && !ev.Follows {
 				s.unhold(e)
 			}
 		}
 	case Wished:
 		if e := s.byID[ev.Job]; e != nil && e.Size > 0 {
-			if e.Wish, e.WishMin, e.Asked, e.listed = ev.Size, ev.Min, t.Now, false; ev.Size < 1 || ev.Size == e.Size {
+			if e.Wish, e.WishMin, e.Asked, e.menuValid = ev.Size, ev.Min, t.Now, false; ev.Size < 1 || ev.Size == e.Size {
 				e.Wish, e.WishMin = 0, 0
 			}
 		}
 	case Sized:
 		if e := s.byID[ev.Job]; e != nil && ev.Size > 0 {
 			s.sized(e, ev.Size)
-		} else if e != nil { // it could not be started: it waits on
+		} else if e != nil { // it could not be started and still waits
 			s.sized(e, e.Size)
 		}
 	case Ended:
@@ -140,7 +140,7 @@ func (s *Shared) event(ev Event) {
 	}
 }
 
-// bounded is a COL with a priority that a job may have.
+// bounded returns a COL with its priority limited.
 func (s *Shared) bounded(c *COL) *COL {
 	if c == nil || s.cfg.MaxPriority == 0 || c.Priority <= s.cfg.MaxPriority {
 		return c
@@ -150,7 +150,7 @@ func (s *Shared) bounded(c *COL) *COL {
 	return &d
 }
 
-// sized takes what came of a change.
+// sized handles the result of a change.
 func (s *Shared) sized(e *Entry, size int) {
 	now := s.table.Now
 	failed := size == e.Size && e.Target != 0 && !e.held
@@ -159,14 +159,14 @@ func (s *Shared) sized(e *Entry, size int) {
 			e.Began = now
 		}
 		e.Size, e.rests, e.Wish, e.WishMin = size, 0, 0, 0
-		e.Until = now + seconds(e.says().Settle)
+		e.Until = now + seconds(e.col().Settle)
 	}
 	if failed {
 		e.Wish, e.WishMin = 0, 0
 		e.rests = min(max(firstRest, 2*e.rests), lastRest)
 		e.Until = now + e.rests
 	}
-	if e.listed = false; !e.held {
+	if e.menuValid = false; !e.held {
 		e.Target = 0
 	} else if e.Target == e.Size || !s.allowsHeld(e) {
 		s.unhold(e)
@@ -174,17 +174,17 @@ func (s *Shared) sized(e *Entry, size int) {
 	s.drop()
 }
 
-// allowsHeld reports whether what was promised to a job may still be, of the size that
-// it has now.
-func (s *Shared) allowsHeld(e *Entry) bool { return e.Size == 0 || e.says().May(e.Size, e.Target) }
+// allowsHeld reports whether a job of the present size may still get the size it was
+// promised.
+func (s *Shared) allowsHeld(e *Entry) bool { return e.Size == 0 || e.col().May(e.Size, e.Target) }
 
 // unhold takes a promise back.
 func (s *Shared) unhold(e *Entry) {
-	e.Target, e.held, e.listed = 0, false, false
+	e.Target, e.held, e.menuValid = 0, false, false
 	s.held = slices.DeleteFunc(s.held, func(d Decision) bool { return d.Job == e.ID })
 }
 
-// promised is how many slots are taken when all that was decided has happened.
+// promised returns the number of slots that are taken when all decisions have happened.
 func (s *Shared) promised() int {
 	sum := 0
 	for _, e := range s.table.Jobs {
@@ -197,15 +197,15 @@ func (s *Shared) promised() int {
 	return sum
 }
 
-// drop takes the latest promises back that there will be no slots for.
+// drop takes back the latest promises for which there will be no slots.
 func (s *Shared) drop() {
 	for len(s.held) > 0 && s.promised() > s.table.Slots {
 		s.unhold(s.byID[s.held[len(s.held)-1].Job])
 	}
 }
 
-// release lets those decisions be carried out for which there are slots, in order:
-// nobody overtakes who waits for slots.
+// release returns the decisions for which there are slots, in order: no job overtakes one
+// that waits for slots.
 func (s *Shared) release(out []Decision) []Decision {
 	t := &s.table
 	used := 0
@@ -230,7 +230,7 @@ func (s *Shared) release(out []Decision) []Decision {
 	return out
 }
 
-// check says what is wrong with a decision, but for the slots.
+// check checks a decision, except for the number of slots.
 func (s *Shared) check(d Decision) error {
 	e := s.byID[d.Job]
 	switch {

@@ -10,22 +10,22 @@ import (
 // loss is one step down of a job.
 type loss struct {
 	c     *climber
-	turn  int // of the job, among those who may give
+	turn  int // index of the job among those that may give slots
 	to    int
 	slots int
 	value float64
 	rate  float64
 }
 
-// givers are the steps down of all who may give, the cheapest first: those that were
-// looked at, and the next one of each job. Those of one job are in order, as each next
-// one costs more.
+// givers holds the steps down of all jobs that may give slots, cheapest first: the steps
+// looked at so far, and the next one of each job. Those of one job are in order, as each
+// costs more than the one before.
 type givers struct {
 	steps []loss
 	next  nextSteps
 }
 
-// nextSteps is a heap; who may give is asked in turn where steps cost the same.
+// nextSteps is a heap. Steps of equal cost are in the order of jobs.
 type nextSteps []loss
 
 func (n nextSteps) Len() int { return len(n) }
@@ -40,7 +40,7 @@ func (n *nextSteps) Pop() any {
 	return last
 }
 
-// step is that down from an option.
+// step returns the step down from an option.
 func (c *climber) step(turn, from int) (loss, bool) {
 	has := c.menu[from]
 	if has.down < 0 {
@@ -50,7 +50,7 @@ func (c *climber) step(turn, from int) (loss, bool) {
 	return loss{c, turn, has.down, has.slots - o.slots, has.value - o.value, has.loss}, true
 }
 
-// begin puts the first step of each there.
+// begin resets g to the first step of each job.
 func (g *givers) begin(cs []*climber) {
 	g.steps, g.next = g.steps[:0], g.next[:0]
 	for i, c := range cs {
@@ -61,7 +61,7 @@ func (g *givers) begin(cs []*climber) {
 	heap.Init(&g.next)
 }
 
-// has reports whether there are more than i steps, and looks at those.
+// has reports whether there are more than i steps, and puts those into g.steps.
 func (g *givers) has(i int) bool {
 	for i >= len(g.steps) {
 		if len(g.next) == 0 {
@@ -79,21 +79,21 @@ func (g *givers) has(i int) bool {
 	return true
 }
 
-// gift is the option that a job goes down to.
-type gift struct {
+// stepDown is the option that a job goes down to.
+type stepDown struct {
 	c  *climber
 	to int
 }
 
-// deal is the option above of a job that gains most, for each slot that it takes, over
-// what the others lose by it, and who gives what; nil: none gains. c.rate is the most
-// that a slot gains.
-func (p *plan) deal(c *climber, list *givers) (to int, gives []gift) {
+// deal returns the larger option with the best net gain per slot, and the steps down of
+// the jobs that give its slots. gives is nil if no option gains. c.rate is an upper bound
+// of the gain per slot.
+func (p *plan) deal(c *climber, list *givers) (to int, gives []stepDown) {
 	best := 0.0
 	has := c.menu[c.at]
-	var from, trimmed []gift
+	var from, trimmed []stepDown
 	freed, next := max(0, p.free), 0
-	// Of the steps so far: what they cost, and the last of them, which costs most.
+	// cost is the sum of the steps so far, and last the latest and most expensive one.
 	cost, last := 0.0, loss{}
 	for k := c.at + 1; k < len(c.menu); k++ {
 		o := c.menu[k]
@@ -105,21 +105,21 @@ func (p *plan) deal(c *climber, list *givers) (to int, gives []gift) {
 			}
 			freed += l.slots
 			cost, last = cost+l.value, l
-			if i := slices.IndexFunc(from, func(g gift) bool { return g.c == l.c }); i >= 0 {
+			if i := slices.IndexFunc(from, func(g stepDown) bool { return g.c == l.c }); i >= 0 {
 				from[i].to = l.to
 			} else {
-				from = append(from, gift{l.c, l.to})
+				from = append(from, stepDown{l.c, l.to})
 			}
 		}
 		if freed < need {
 			break
 		}
-		// Nobody gives so many slots for less than the steps cost, if the last could be
-		// done in part.
+		// The jobs cannot give so many slots for less than the steps cost, if the last
+		// could be taken in part.
 		gain := o.value - has.value
 		least := cost - float64(freed-need)*last.rate
 		if rest := c.rate*float64(need) - least; len(from) > 0 && last.rate >= c.rate && rest < best*float64(need) {
-			break // each slot more costs more than it can gain
+			break // each further slot costs more than it can gain
 		}
 		if len(from) == 0 || gain-least < best*float64(max(1, need)) {
 			continue
@@ -133,9 +133,9 @@ func (p *plan) deal(c *climber, list *givers) (to int, gives []gift) {
 	return to, gives
 }
 
-// trim lets those who give keep what is more than is needed, and returns what they lose:
-// the cheapest step down is often a large one.
-func trim(gifts []gift, surplus int) (lost float64) {
+// trim lets the giving jobs keep slots that are not needed, and returns their loss: the
+// cheapest step down is often a large one.
+func trim(gifts []stepDown, surplus int) (lost float64) {
 	for i := len(gifts) - 1; i >= 0; i-- {
 		g := &gifts[i]
 		m := g.c.menu

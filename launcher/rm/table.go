@@ -8,68 +8,69 @@ import (
 	"time"
 )
 
-// Table is what a policy sees. It changes nothing of it.
+// Table is the state that a policy decides on. A policy only reads it.
 type Table struct {
 	Now   time.Duration
 	Slots int
-	// Host is how many slots a host has; 0: there are no hosts.
+	// Host is the number of slots of a host; 0: there are no hosts.
 	Host int
-	// Horizon is how long the world is believed to stay as it is.
+	// Horizon is how long the present state is expected to last.
 	Horizon time.Duration
-	// Jobs are in the order in which they came.
+	// Jobs are in order of arrival.
 	Jobs []*Entry
 }
 
 // Entry is a job in a table.
 type Entry struct {
 	Job
-	// Target is the size that a change under way leads to; 0: there is none.
+	// Target is the size after the change under way; 0: there is none.
 	Target int
-	// Asked is since when it has waited, or wished; Began when it started.
+	// Asked is when it began to wait or to wish; Began is when it started.
 	Asked, Began time.Duration
-	// Until: it is left alone before.
+	// Until is the time before which it is not resized.
 	Until time.Duration
-	// Wish is the size that it has asked for itself; 0: none. WishMin is the least.
+	// Wish is the size that it has asked for itself; 0: none. WishMin is the least size
+	// that it accepts.
 	Wish, WishMin int
 
-	held   bool          // Target is promised to it, and nobody was told
-	rests  time.Duration // after the next change that does not happen
-	menu   menu          // of the sizes that it may have
-	listed bool          // menu is that of now
+	held      bool          // Target is promised, and Step has not returned the decision
+	rests     time.Duration // pause after the next change that does not happen
+	menu      menu          // the sizes that it may have
+	menuValid bool          // menu is up to date
 }
 
-// silent is the COL of a job without one.
-var silent = COL{Version: 1}
+// defaultCOL is the COL of a job without one.
+var defaultCOL = COL{Version: 1}
 
-// says is the COL of a job.
-func (e *Entry) says() *COL {
+// col returns the COL of a job.
+func (e *Entry) col() *COL {
 	if e.COL == nil {
-		return &silent
+		return &defaultCOL
 	}
 	return e.COL
 }
 
-// begins is how many processes a job that waits is to have.
+// begins returns the number of processes with which a waiting job is to start.
 func (e *Entry) begins() int {
-	return cmp.Or(e.Start, e.says().Pref, e.says().Min, 1)
+	return cmp.Or(e.Start, e.col().Pref, e.col().Min, 1)
 }
 
-// moulds reports whether a job that waits may begin with another size than it asks for:
-// it says what the least is, or can be given more later.
-func (e *Entry) moulds() bool { return e.COL != nil && (e.COL.Min > 0 || e.Follows) }
+// moldable reports whether a waiting job may begin with another size than it asks for: it
+// has a least size, or can be given more later.
+func (e *Entry) moldable() bool { return e.COL != nil && (e.COL.Min > 0 || e.Follows) }
 
-// slots is how many slots so many processes of a job take.
+// slots returns the number of slots that so many processes of a job take.
 func (t *Table) slots(e *Entry, processes int) int {
-	return e.says().Mapping.Slots(processes, t.Host)
+	return e.col().Mapping.Slots(processes, t.Host)
 }
 
-// taken is how many slots a job has, or was promised.
+// taken returns the number of slots that a job has, or was promised.
 func (t *Table) taken(e *Entry) int {
 	return max(t.slots(e, e.Size), t.slots(e, e.Target))
 }
 
-// Free is how many slots nobody has, and nobody was promised; negative while who gives
-// slots up still has what others were promised, or when slots are lost.
+// Free returns the number of slots that are neither taken nor promised. It is negative
+// while jobs still hold slots that are promised to others, or when slots were lost.
 func (t *Table) Free() int {
 	free := t.Slots
 	for _, e := range t.Jobs {
@@ -78,7 +79,7 @@ func (t *Table) Free() int {
 	return free
 }
 
-// moves reports whether a running job may be resized though it has not asked.
+// moves reports whether a running job may be resized without having asked.
 func (t *Table) moves(e *Entry) bool {
 	return e.Size > 0 && e.Target == 0 && e.Wish == 0 && e.Follows && e.COL != nil && t.Now >= e.Until
 }
@@ -91,21 +92,22 @@ func (t *Table) may(e *Entry, size int) bool {
 	case e.Size == 0 && t.Now < e.Until:
 		return false
 	case e.Size == 0:
-		return size == e.begins() || e.moulds() && e.COL.Allows(size)
+		return size == e.begins() || e.moldable() && e.COL.Allows(size)
 	case e.Wish != 0:
-		return size == e.Wish || e.Size < size && size < e.Wish && e.WishMin != 0 && size >= e.WishMin && e.says().May(e.Size, size)
+		return size == e.Wish || e.Size < size && size < e.Wish && e.WishMin != 0 && size >= e.WishMin && e.col().May(e.Size, size)
 	}
-	return t.moves(e) && e.says().May(e.Size, size)
+	return t.moves(e) && e.col().May(e.Size, size)
 }
 
-// worth is the value of a job with that size within the horizon, by its priority.
+// worth returns the value of a job with that size within the horizon, weighted by its
+// priority.
 func (t *Table) worth(e *Entry, size int) float64 {
-	c := e.says()
+	c := e.col()
 	return c.Weight() * c.Value(e.Size, size, t.Horizon.Seconds())
 }
 
-// Value is the sum over all jobs of what they get done within the horizon if decisions
-// are carried out: the goal of policies.
+// Value returns the sum over all jobs of their work within the horizon if the decisions
+// are carried out. It is the goal of policies.
 func (t *Table) Value(decisions []Decision) float64 {
 	sum := 0.0
 	for _, e := range t.Jobs {
@@ -120,10 +122,10 @@ func (t *Table) Value(decisions []Decision) float64 {
 	return sum
 }
 
-// options are the sizes that decisions may give a job, and what it has, of at most as
-// many slots as there are.
+// options returns the sizes that decisions may give a job, and its present one, as far as
+// there are slots for them.
 func (t *Table) options(e *Entry) menu {
-	if e.listed {
+	if e.menuValid {
 		return e.menu
 	}
 	add := func(size int) {
@@ -132,11 +134,11 @@ func (t *Table) options(e *Entry) menu {
 			e.menu = append(e.menu, o)
 		}
 	}
-	e.menu, e.listed = e.menu[:0], true
+	e.menu, e.menuValid = e.menu[:0], true
 	add(e.Size)
-	switch c := e.says(); {
+	switch c := e.col(); {
 	case e.Target != 0, e.Size == 0 && t.Now < e.Until:
-	case e.Size == 0 && (c.Model == nil || !e.moulds()):
+	case e.Size == 0 && (c.Model == nil || !e.moldable()):
 		add(e.begins())
 	case e.Size == 0:
 		for _, n := range c.AppendSizes(nil, 0, t.Slots) {
@@ -162,14 +164,14 @@ func (t *Table) options(e *Entry) menu {
 	return e.menu
 }
 
-// plan is what a policy makes of a table: how many processes each job is to have.
+// plan is a policy's result: the size that each job is to have.
 type plan struct {
 	*Table
-	size []int // by place in Jobs
+	size []int // by index in Jobs
 	free int
 }
 
-// plan begins with what is there, and what is under way.
+// plan makes a plan with the present sizes.
 func (t *Table) plan() *plan {
 	p := &plan{Table: t, free: t.Free()}
 	for _, e := range t.Jobs {
@@ -178,14 +180,14 @@ func (t *Table) plan() *plan {
 	return p
 }
 
-// set gives a job another size.
+// set changes the size of a job.
 func (p *plan) set(i, size int) {
 	e := p.Jobs[i]
 	p.free += p.slots(e, p.size[i]) - p.slots(e, size)
 	p.size[i] = size
 }
 
-// decisions are what leads from what is to the plan: who gives first.
+// decisions returns the decisions that lead to the plan. Jobs that give slots come first.
 func (p *plan) decisions() []Decision {
 	var list []Decision
 	for _, gives := range []bool{true, false} {

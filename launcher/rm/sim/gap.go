@@ -9,16 +9,16 @@ import (
 	"gompi/launcher/rm"
 )
 
-// Gap is how near a policy comes to the optimum of many small cases, one decision each:
-// shares of what the best decision gains over none.
+// Gap measures how near a policy comes to the optimum in many small cases, one decision
+// each. It counts shares of the gain of the best decision.
 type Gap struct {
-	Cases       int // in which there is something to gain
+	Cases       int // cases in which a decision can gain
 	Mean, Worst float64
-	Best        int // cases in which it is the optimum
+	Best        int // cases in which the policy reaches the optimum
 }
 
-// Gaps compares policies with the brute force on so many random cases of up to 16 slots
-// and 4 jobs with costs, priorities and sizes.
+// Gaps compares policies with brute force on random cases of up to 16 slots and 4 jobs
+// with costs, priorities and sizes.
 func Gaps(policies []rm.Policy, cases int, seed uint64) ([]Gap, error) {
 	gaps := make([]Gap, len(policies))
 	for i := range gaps {
@@ -26,7 +26,7 @@ func Gaps(policies []rm.Policy, cases int, seed uint64) ([]Gap, error) {
 	}
 	r := rand.New(rand.NewPCG(seed, 16))
 	for range cases {
-		t := small(r)
+		t := smallCase(r)
 		_, most, err := rm.Optimum(t)
 		if err != nil {
 			return nil, err
@@ -51,16 +51,16 @@ func Gaps(policies []rm.Policy, cases int, seed uint64) ([]Gap, error) {
 	return gaps, nil
 }
 
-// still decides nothing.
-type still struct{}
+// noPolicy decides nothing.
+type noPolicy struct{}
 
-func (still) Name() string                   { return "still" }
-func (still) Decide(*rm.Table) []rm.Decision { return nil }
+func (noPolicy) Name() string                   { return "none" }
+func (noPolicy) Decide(*rm.Table) []rm.Decision { return nil }
 
-// small makes a case.
-func small(r *rand.Rand) *rm.Table {
+// smallCase makes a random case.
+func smallCase(r *rand.Rand) *rm.Table {
 	slots := 2 + r.IntN(rm.MostSlots-1)
-	s := rm.NewShared(rm.Config{Policy: still{}})
+	s := rm.NewShared(rm.Config{Policy: noPolicy{}})
 	events := []rm.Event{rm.Slots{Total: slots}}
 	free := slots
 	for id := range 1 + r.IntN(rm.MostJobs) {

@@ -18,18 +18,18 @@ import (
 	"gompi/internal/resize/col"
 )
 
-// Job is one of a mix. As JSON it is a line.
+// Job is a job of a mix. Its JSON form is a line.
 type Job struct {
 	Name string `json:"name,omitempty"`
-	// At is when it comes, in seconds; Work how long it takes one process, of the model
-	// of its COL.
+	// At is when it arrives, in seconds; Work is its time on one process, by the model of
+	// its COL.
 	At   float64 `json:"at"`
 	Work float64 `json:"work"`
-	// NP is how many processes it asks to begin with; 0: as its COL says. Limit is how
-	// long it runs at most, as its owner says; 0: not known.
+	// NP is the number of processes to begin with; 0: as its COL says. Limit bounds its
+	// run time; 0: not known.
 	NP    int     `json:"np,omitempty"`
 	Limit float64 `json:"limit,omitempty"`
-	// Follows: it takes changes that it has not asked for.
+	// Follows: the job takes changes that it has not asked for.
 	Follows bool     `json:"follows,omitempty"`
 	COL     *col.COL `json:"col,omitempty"`
 }
@@ -41,8 +41,8 @@ const (
 	maxTime = 1e9 // seconds
 )
 
-// Read reads a mix, a JSON object a line; name is what errors call it. The jobs come
-// out in the order in which they come.
+// Read reads a mix, a JSON object per line; name is for errors. The jobs are returned in
+// order of arrival.
 func Read(name string, r io.Reader) ([]Job, error) {
 	var list []Job
 	s := bufio.NewScanner(r)
@@ -60,7 +60,7 @@ func Read(name string, r io.Reader) ([]Job, error) {
 		d.DisallowUnknownFields()
 		err := d.Decode(&raw)
 		if err == nil && d.More() {
-			err = errors.New("something behind the object")
+			err = errors.New("data after the object")
 		}
 		j := raw.Job
 		if err == nil && len(raw.COL) > 0 && string(raw.COL) != "null" {
@@ -109,9 +109,9 @@ func Write(w io.Writer, jobs []Job) error {
 	return nil
 }
 
-// Day makes a mix of n jobs that come within span and would keep so many slots busy to
-// about nine tenths, if none lost time. Sizes are mostly powers of two, times spread
-// over two decades, as in the logs of parallel machines; seven of ten follow changes.
+// Day makes a mix of n jobs that arrive within span and would keep about nine tenths of
+// the slots busy if none lost time. Sizes are mostly powers of two and times spread over
+// two decades, as in the logs of parallel machines. Seven of ten jobs follow changes.
 func Day(n, slots int, span time.Duration, seed uint64) []Job {
 	r := rand.New(rand.NewPCG(seed, 29))
 	most := max(1, slots/4)

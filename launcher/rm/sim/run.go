@@ -12,59 +12,59 @@ import (
 	"gompi/launcher/rm"
 )
 
-// Config is what a mix runs on.
+// Config is the system that a mix runs on.
 type Config struct {
 	Manager rm.ResourceManager
 	Slots   int
 	Host    int // slots of a host; 0: there are no hosts
 }
 
-// Result is what came of a mix.
+// Result is the outcome of a mix.
 type Result struct {
-	Jobs []Done // as they were given
-	// Load is how many slots were taken, from each moment on.
+	Jobs []Done // in the order of the mix
+	// Load is the number of slots that were taken over time.
 	Load []Load
-	// Changes is how many sizes were changed; Stopped for how long jobs stood still for
-	// that, in seconds of a slot.
+	// Changes is the number of changes of size; Stopped is the time that jobs stood still
+	// for them, in slot seconds.
 	Changes int
 	Stopped float64
-	// Work is what was done, in seconds of one process; Taken the seconds of slots that
-	// jobs had; End when the last one ended.
+	// Work is the work done, in seconds of one process; Taken the slot seconds that jobs
+	// had; End the end of the last job.
 	Work, Taken float64
 	End         time.Duration
-	// Steps is how often the manager was asked.
+	// Steps is the number of calls of the manager.
 	Steps int
 }
 
-// Done is when a job came, began and ended.
+// Done has the times at which a job arrived, began and ended.
 type Done struct{ Came, Began, Ended time.Duration }
 
-// Load is how many slots are taken from a moment on.
+// Load is the number of slots that are taken from a moment on.
 type Load struct {
 	At    time.Duration
 	Taken int
 }
 
-// ErrStuck: jobs are left that never begin, or never end.
+// ErrStuck means that jobs are left that never begin, or never end.
 var ErrStuck = errors.New("sim: jobs are left")
 
-// job is one that has come and not ended.
+// job is a job that has arrived and not ended.
 type job struct {
 	id      rm.JobID
 	say     *Job
-	size    int     // 0: it waits
-	target  int     // of a change under way; 0: none
-	left    float64 // of its work
+	size    int     // 0: the job waits
+	target  int     // size after the change under way; 0: none
+	left    float64 // work left
 	since   time.Duration
-	moments int // earlier moments of it are nothing
+	moments int // number of its moments; only the last one counts
 }
 
-// moment is when something comes of itself: the end of a job, or of its change.
+// moment is a timed event: the end of a job, or of its change.
 type moment struct {
 	at   time.Duration
 	j    *job
 	when int
-	seq  int // those of one time are in the order in which they were made
+	seq  int // orders moments of equal time
 }
 
 type moments []moment
@@ -91,8 +91,8 @@ type run struct {
 	taken int
 }
 
-// Run runs a mix, whose jobs are in the order in which they come, to its end. The error
-// is ErrStuck, or that of a manager that breaks the rules.
+// Run runs a mix, in order of arrival, to its end. It fails with ErrStuck, or if the
+// manager breaks the rules.
 func Run(cfg Config, jobs []Job) (*Result, error) {
 	r := &run{cfg: cfg, jobs: map[rm.JobID]*job{}}
 	r.res.Jobs = make([]Done, len(jobs))
@@ -107,7 +107,7 @@ func Run(cfg Config, jobs []Job) (*Result, error) {
 				events = append(events, ev)
 			}
 		}
-		// What costs no time has happened at once, and may lead to more.
+		// Changes without cost have happened at once, and may lead to more decisions.
 		for first := true; first || len(events) > 0; first = false {
 			r.res.Steps++
 			list := cfg.Manager.Step(r.now, events...)
@@ -146,7 +146,7 @@ func (r *run) comes(id rm.JobID, j *Job) rm.Event {
 	return rm.Arrived{Job: rm.Job{ID: id, COL: j.COL, Start: j.NP, Limit: span(j.Limit), Follows: j.Follows}}
 }
 
-// speed is how much of its work a job does in a second.
+// speed returns the work that a job does in a second.
 func (j *job) speed() float64 {
 	switch {
 	case j.size == 0 || j.target != 0:
@@ -157,7 +157,7 @@ func (j *job) speed() float64 {
 	return j.say.COL.Speedup(j.size)
 }
 
-// work notes what a job has done until now.
+// work records the work of a job until now.
 func (r *run) work(j *job) {
 	passed := (r.now - j.since).Seconds()
 	did := min(j.left, passed*j.speed())
@@ -170,7 +170,7 @@ func (r *run) work(j *job) {
 	j.since = r.now
 }
 
-// slots is how many slots a job takes: while it changes, the more of both.
+// slots returns the number of slots that a job takes: during a change, the larger of both.
 func (r *run) slots(j *job) int {
 	if j.say.COL == nil {
 		return max(j.size, j.target)
@@ -185,14 +185,15 @@ func (r *run) push(j *job, at time.Duration) {
 	heap.Push(&r.queue, moment{at, j, j.moments, r.seq})
 }
 
-// goes lets a job go on with the size that it has.
-func (r *run) goes(j *job) {
+// goOn schedules the end of a job at its present size.
+func (r *run) goOn(j *job) {
 	if s := j.speed(); s > 0 {
 		r.push(j, r.now+max(1, span(j.left/s)))
 	}
 }
 
-// moment is the end of a change, or of a job; nil: it has changed since.
+// moment handles the end of a change, or of a job. It returns nil if the job has changed
+// since.
 func (r *run) moment(m moment) rm.Event {
 	j := m.j
 	if m.when != j.moments || r.jobs[j.id] != j {
@@ -203,7 +204,7 @@ func (r *run) moment(m moment) rm.Event {
 	if j.target != 0 {
 		j.size, j.target = j.target, 0
 		r.taken += r.slots(j) - before
-		r.goes(j)
+		r.goOn(j)
 		return rm.Sized{Job: j.id, Size: j.size}
 	}
 	r.taken -= before
@@ -212,7 +213,7 @@ func (r *run) moment(m moment) rm.Event {
 	return rm.Ended{Job: j.id}
 }
 
-// decided carries a decision out; done: at once.
+// decided carries a decision out; done means at once.
 func (r *run) decided(d rm.Decision) (done bool, err error) {
 	j := r.jobs[d.Job]
 	if j == nil || j.size != d.From || d.Size < 1 || d.Size == d.From || j.target != 0 {
@@ -233,14 +234,14 @@ func (r *run) decided(d rm.Decision) (done bool, err error) {
 		return false, fmt.Errorf("sim: the manager decides %+v: %d of %d slots are taken", d, r.taken, r.cfg.Slots)
 	}
 	if cost == 0 {
-		r.goes(j)
+		r.goOn(j)
 		return true, nil
 	}
 	r.push(j, r.now+max(1, span(cost)))
 	return false, nil
 }
 
-// load notes how many slots are taken.
+// load records how many slots are taken.
 func (r *run) load() {
 	l := r.res.Load
 	switch n := len(l); {
@@ -251,7 +252,7 @@ func (r *run) load() {
 	}
 }
 
-// stuck names the first of those that are left.
+// stuck makes an error that names the first job that is left.
 func (r *run) stuck() error {
 	var first *job
 	for _, j := range r.jobs {
@@ -266,22 +267,22 @@ func (r *run) stuck() error {
 	return fmt.Errorf("%w: %d; job %d (%.40q) %s", ErrStuck, len(r.jobs), first.id, first.say.Name, what)
 }
 
-// span is so many seconds.
+// span converts seconds to a duration.
 func span(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// Summary is a result in a few numbers. Times are means of all jobs.
+// Summary is a result in a few numbers. Times are means over all jobs.
 type Summary struct {
 	Jobs        int
 	Makespan    time.Duration
-	Wait        time.Duration // from when a job came until it began
-	Turnaround  time.Duration // until it ended
+	Wait        time.Duration // from arrival to start
+	Turnaround  time.Duration // from arrival to end
 	Utilisation float64       // share of the slots that jobs had
-	Efficiency  float64       // work done for each second of a slot that they had
+	Efficiency  float64       // work done per slot second that jobs had
 	Changes     int
-	Stopped     float64 // share of what they had in which they stood still for changes
+	Stopped     float64 // share of their slot seconds in which jobs stood still for changes
 }
 
-// Summary makes one of a result on so many slots.
+// Summary summarizes a result for a number of slots.
 func (r *Result) Summary(slots int) Summary {
 	s := Summary{Jobs: len(r.Jobs), Makespan: r.End, Changes: r.Changes}
 	var wait, around float64
@@ -300,8 +301,7 @@ func (r *Result) Summary(slots int) Summary {
 	return s
 }
 
-// Curve is the mean share of the slots that is taken, in so many parts of the time from
-// 0 to end.
+// Curve returns the mean share of taken slots in each of parts intervals from 0 to end.
 func (r *Result) Curve(slots, parts int, end time.Duration) []float64 {
 	y := make([]float64, parts)
 	if end <= 0 || slots <= 0 {

@@ -174,12 +174,12 @@ func TestRead(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"at":1}`:                                       "x:1: work of 0",
 		"{\"at\":1,\"work\":1}\n{":                       "x:2: unexpected EOF",
-		`{"at":1,"work":1} 2`:                            "x:1: something behind",
+		`{"at":1,"work":1} 2`:                            "x:1: data after",
 		`{"at":-1,"work":1}`:                             "x:1: at -1",
 		`{"at":1,"work":1,"np":-1}`:                      "x:1: -1 processes",
 		`{"at":1,"work":1,"limit":-1}`:                   "x:1: limit",
 		`{"at":1,"work":1,"start":1}`:                    "x:1: json: unknown field",
-		`{"at":1,"work":1,"col":{"version":9}}`:          "x:1: col: a version",
+		`{"at":1,"work":1,"col":{"version":9}}`:          "x:1: col: unknown version",
 		`{"at":1,"work":1,"col":{"version":1,"min":-1}}`: "x:1: col: invalid",
 		strings.Repeat("x", maxLine+1):                   "x:1: ",
 	} {
