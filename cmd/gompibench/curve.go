@@ -23,7 +23,7 @@ type curveCommand struct {
 }
 
 func (c *curveCommand) flags() *pflag.FlagSet {
-	f := ownFlags("curve")
+	f := newFlagSet("curve")
 	f.StringVar(&c.bytes, "bytes", "", "`SIZES`, such as 8,4K,4M (default: from 1 to 4M, four to each power of two)")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultCurveRounds, "rounds in which the sizes take turns, of 0.4 ms each")
 	f.DurationVar(&c.opt.Both, "until-both", 0, "go on, for as long as this at most, until all sizes have been seen near and far")
@@ -38,7 +38,7 @@ func (c *curveCommand) flags() *pflag.FlagSet {
 func parseCurve(args []string) (*curveCommand, error) {
 	c := &curveCommand{}
 	f := c.flags()
-	if err := parseAlone(f, args); err != nil {
+	if err := parseNoArgs(f, args); err != nil {
 		return nil, err
 	}
 	if err := checkTurns(c.opt.Rounds, c.opt.Both); err != nil {
@@ -70,7 +70,7 @@ func curveUsage() string {
 		new(curveCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *curveCommand) run(ctx context.Context, world *mpi.Comm) error {
 	ctx, stop := untilInterrupt(ctx)
 	defer stop()

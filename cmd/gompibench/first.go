@@ -21,7 +21,7 @@ type firstCommand struct {
 }
 
 func (c *firstCommand) flags() *pflag.FlagSet {
-	f := ownFlags("first")
+	f := newFlagSet("first")
 	f.IntVar(&c.opt.Calls, "calls", bench.DefaultFirstCalls, "calls of each operation that are timed on a new communicator")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultFirstRounds, "communicators made in each way for each operation")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
@@ -33,7 +33,7 @@ func (c *firstCommand) flags() *pflag.FlagSet {
 func parseFirst(args []string) (*firstCommand, error) {
 	c := &firstCommand{}
 	f := c.flags()
-	if err := parseAlone(f, args); err != nil {
+	if err := parseNoArgs(f, args); err != nil {
 		return nil, err
 	}
 	if c.opt.Calls < 1 || c.opt.Rounds < 1 || c.np < 1 {
@@ -61,7 +61,7 @@ func firstUsage() string {
 		new(firstCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *firstCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return bench.First(ctx, world, c.opt, printer(c.json, report.Header, report.Row))
 }

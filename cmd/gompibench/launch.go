@@ -14,9 +14,8 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// envLaunched tells a rank that this program started gompirun for it, so that
-// a gompirun that starts ranks without a control socket cannot make it do so
-// for ever.
+// envLaunched tells a rank that this program started gompirun for it. Without it, a
+// gompirun that starts ranks without a control socket would be started forever.
 const envLaunched = "GOMPIBENCH_LAUNCHED"
 
 // launched reports whether this process is a rank of a job.
@@ -25,8 +24,8 @@ func launched() bool {
 	return ok || os.Getenv(envLaunched) != ""
 }
 
-// launch becomes gompirun, with these flags beside, and np ranks of this program with
-// the same arguments. It returns only on error.
+// launch becomes gompirun with these flags, and np ranks of this program with the same
+// arguments. It returns only on error.
 func launch(np int, progress bool, flags ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -43,14 +42,14 @@ func launch(np int, progress bool, flags ...string) error {
 	return nil
 }
 
-// launchArgs says what standard error is, as under gompirun it is no terminal
-// any more: behind the other arguments, of which the first may be a command.
+// launchArgs adds what standard error is, as it is no terminal under gompirun. It comes
+// after the other arguments, as the first may be a command.
 func launchArgs(run, self string, np int, progress bool, flags, args []string) []string {
 	return slices.Concat([]string{run, "-np", strconv.Itoa(np)}, flags, []string{self}, args, []string{"--progress=" + strconv.FormatBool(progress)})
 }
 
-// find finds another program of gompi. It prefers the one beside this: it fits this
-// build.
+// find finds another program of gompi. It prefers the one beside this program, which is of
+// the same build.
 func find(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gompibench measures gompi: `gompibench NAME [flags]`, under
-// gompirun or alone (it then starts itself under gompirun). `gompibench
-// report` has gompiplot make a page with plots of what was measured; `gompibench
-// simulate` predicts what cannot be, and `gompibench policy` how jobs share the slots.
+// Command gompibench measures gompi: `gompibench NAME [flags]`, under gompirun or alone
+// (it then starts itself under gompirun). `gompibench report` lets gompiplot make a page
+// with plots of results; `gompibench simulate` predicts larger systems, and `gompibench
+// policy` simulates how jobs share slots.
 package main
 
 import (
@@ -158,7 +158,7 @@ func parse(args []string) (*command, error) {
 	return c, nil
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *command) run(ctx context.Context, world *mpi.Comm) error {
 	emit := func(r report.Result) error { return report.Row(os.Stdout, r) }
 	if c.json {

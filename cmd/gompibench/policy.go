@@ -62,7 +62,7 @@ type policyBench struct {
 const defaultPolicyPlot = "policy.svg"
 
 func (c *policyBench) flags() *pflag.FlagSet {
-	f := ownFlags("policy")
+	f := newFlagSet("policy")
 	f.StringVar(&c.names, "policy", "", "`NAMES` of policies, such as easy,ascent (default: all)")
 	f.IntVar(&c.slots, "slots", 256, "slots that there are")
 	f.IntVar(&c.host, "host-slots", 0, "slots of a host, for jobs that take hosts whole (0: there are no hosts)")
@@ -112,7 +112,7 @@ func parsePolicy(args []string) (*policyBench, error) {
 	return c, nil
 }
 
-// policy is `gompibench policy`.
+// policy implements `gompibench policy`.
 func policy(args []string, stdin io.Reader, stdout io.Writer) error {
 	c, err := parsePolicy(args)
 	switch {
@@ -134,7 +134,7 @@ func policy(args []string, stdin io.Reader, stdout io.Writer) error {
 	return c.run(jobs, stdout)
 }
 
-// read gets the mix.
+// read reads or makes the mix.
 func (c *policyBench) read(stdin io.Reader) ([]sim.Job, error) {
 	switch c.file {
 	case "":
@@ -164,10 +164,10 @@ type policyLine struct {
 	Efficiency  float64 `json:"efficiency"`
 	Changes     int     `json:"changes"`
 	Stopped     float64 `json:"stopped"`
-	Took        float64 `json:"took"` // by the clock on the wall
+	Took        float64 `json:"took"` // real time of the simulation
 }
 
-// curveParts is how many points a drawn line has.
+// curveParts is the number of points of a drawn line.
 const curveParts = 96
 
 func (c *policyBench) run(jobs []sim.Job, stdout io.Writer) error {
@@ -224,7 +224,7 @@ type gapLine struct {
 	Cases  int     `json:"cases"`
 	Mean   float64 `json:"mean"`
 	Worst  float64 `json:"worst"`
-	Best   float64 `json:"best"` // share of the cases in which it is the optimum
+	Best   float64 `json:"best"` // share of the cases in which the policy reaches the optimum
 }
 
 func (c *policyBench) gaps(stdout io.Writer) error {

@@ -29,11 +29,11 @@ type redistCommand struct {
 	tables bool
 	doc    string
 	files  []string
-	out    io.Writer // of tables of --pairs
+	out    io.Writer // for the tables of --pairs
 }
 
 func (c *redistCommand) flags() *pflag.FlagSet {
-	f := ownFlags("redist")
+	f := newFlagSet("redist")
 	f.IntVar(&c.opt.From, "from", 2, "ranks before the change")
 	f.IntVar(&c.opt.To, "to", 4, "ranks after it")
 	f.Float64Var(&c.mib, "mib", 256, "the data in all, in MiB")
@@ -123,7 +123,7 @@ func redistUsage() string {
 		new(redistCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
 	var all []report.Result
 	emit := func(r report.Result) error {
@@ -145,7 +145,7 @@ func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return report.RedistTable(os.Stdout, all)
 }
 
-// writeTables is --tables.
+// writeTables implements --tables.
 func (c *redistCommand) writeTables() error {
 	rs, err := readResults(c.files)
 	if err != nil {

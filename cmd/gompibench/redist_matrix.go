@@ -21,11 +21,11 @@ import (
 	"gompi/bench/report"
 )
 
-// silence is after which time without a word a job counts as hanging.
-const silence = 3 * time.Minute
+// silenceLimit is how long a job may print nothing before it counts as hanging.
+const silenceLimit = 3 * time.Minute
 
 // matrix measures all ordered pairs of --pairs, each in jobs of its own, and appends
-// results to --into, whose results are not measured again.
+// results to --into. Results that are there already are not measured again.
 func (c *redistCommand) matrix() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -82,7 +82,7 @@ func (c *redistCommand) matrix() error {
 	return errors.Join(err, f.Close())
 }
 
-// jobArgs are the arguments of a job of the matrix.
+// jobArgs returns the arguments of a job of the matrix.
 func (c *redistCommand) jobArgs(j redist.Job) []string {
 	var methods []string
 	for _, m := range j.Methods {
@@ -95,9 +95,9 @@ func (c *redistCommand) jobArgs(j redist.Job) []string {
 	}
 }
 
-// runJob runs a job of the laboratory in a process group of its own, which ends with ctx,
-// and when nothing is heard of it any more. What it says on stderr that is no progress is
-// passed on.
+// runJob runs a job of the laboratory in a process group of its own. It ends the job when
+// ctx ends, and when it prints nothing for silenceLimit. Lines on stderr that are no
+// progress are passed on.
 func runJob(ctx context.Context, cmd *exec.Cmd, told func(part float64, what string)) ([]report.Result, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -117,12 +117,12 @@ func runJob(ctx context.Context, cmd *exec.Cmd, told func(part float64, what str
 		for s.Scan() {
 			words <- s.Text()
 		}
-		_, _ = io.Copy(io.Discard, errs) // of a line that is too long
+		_, _ = io.Copy(io.Discard, errs) // the rest of a line that is too long
 	}()
 	kill := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) }
 	var why error
 	over := ctx.Done()
-	clock := time.NewTimer(silence)
+	clock := time.NewTimer(silenceLimit)
 	defer clock.Stop()
 	for words != nil {
 		select {
@@ -137,7 +137,7 @@ func runJob(ctx context.Context, cmd *exec.Cmd, told func(part float64, what str
 				fmt.Fprintln(os.Stderr, line)
 			}
 			if why == nil {
-				clock.Reset(silence)
+				clock.Reset(silenceLimit)
 			}
 		case <-over:
 			why, over = context.Cause(ctx), nil
@@ -148,13 +148,13 @@ func runJob(ctx context.Context, cmd *exec.Cmd, told func(part float64, what str
 				kill(syscall.SIGKILL)
 				break
 			}
-			why = fmt.Errorf("nothing heard for %v", silence)
+			why = fmt.Errorf("nothing heard for %v", silenceLimit)
 			kill(syscall.SIGTERM)
 			clock.Reset(5 * time.Second)
 		}
 	}
 	err = cmd.Wait()
-	kill(syscall.SIGKILL) // what it has left behind
+	kill(syscall.SIGKILL) // processes that it has left behind
 	if err = errors.Join(why, err); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func progressOf(line string) (part float64, what string, ok bool) {
 	return min(float64(done)/float64(all), 1), what, true
 }
 
-// readResults are those of files, one after the other.
+// readResults returns the results of files, in order.
 func readResults(names []string) (all []report.Result, err error) {
 	for _, name := range names {
 		f, err := os.Open(name)

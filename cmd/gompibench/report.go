@@ -18,10 +18,10 @@ import (
 	"gompi/bench/report"
 )
 
-// Plots are gompiplot's: what draws sets up fonts at each start of a program that
-// links it, and this one is started for each rank.
+// Plots are drawn by gompiplot: the plot library sets up fonts at each start of a program
+// that links it, and gompibench is started for each rank.
 
-// writeReport is `gompibench report`: it becomes `gompiplot page` with the same
+// writeReport implements `gompibench report`: it becomes `gompiplot page` with the same
 // arguments, and returns only on error.
 func writeReport(args []string) error {
 	path, err := findPlotter()
@@ -34,7 +34,7 @@ func writeReport(args []string) error {
 	return nil
 }
 
-// writePlot draws a figure into a file, and says so unless it is to be quiet.
+// writePlot draws a figure into a file, and prints its name unless quiet is set.
 func writePlot(f *report.Figure, file string, quiet bool, stdout io.Writer) error {
 	drawn, err := svg(f)
 	if err != nil {
@@ -49,7 +49,7 @@ func writePlot(f *report.Figure, file string, quiet bool, stdout io.Writer) erro
 	return err
 }
 
-// svg has gompiplot draw a figure.
+// svg lets gompiplot draw a figure.
 func svg(f *report.Figure) ([]byte, error) {
 	path, err := findPlotter()
 	if err != nil {

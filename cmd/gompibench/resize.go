@@ -25,7 +25,7 @@ type resizeCommand struct {
 }
 
 func (c *resizeCommand) flags() *pflag.FlagSet {
-	f := ownFlags("resize")
+	f := newFlagSet("resize")
 	f.IntVar(&c.opt.Start, "start", 2, "ranks that are added to, or that remain")
 	f.IntSliceVar(&c.opt.Deltas, "delta", []int{2}, "how many ranks come or go: `D1,D2,...`, each from --start on")
 	f.StringVar(&c.mode, "mode", "add", "add, or sub: the job begins with --start and the first --delta")
@@ -41,7 +41,7 @@ func (c *resizeCommand) flags() *pflag.FlagSet {
 func parseResize(args []string) (*resizeCommand, error) {
 	c := &resizeCommand{}
 	f := c.flags()
-	if err := parseAlone(f, args); err != nil {
+	if err := parseNoArgs(f, args); err != nil {
 		return nil, err
 	}
 	switch {
@@ -67,7 +67,7 @@ func runResize(began time.Time, args []string) {
 	if !launched() {
 		exit(launch(c.opt.Size(), false, "--spare", strconv.Itoa(c.spare)))
 	}
-	if os.Getenv("GOMPI_SPARE") == "" { // else nobody waited for its start
+	if os.Getenv("GOMPI_SPARE") == "" { // otherwise the start was not waited for
 		c.opt.Began = began
 	}
 	mpi.Main(c.run)
@@ -98,7 +98,7 @@ func resizeUsage() string {
 		new(resizeCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *resizeCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return bench.Resize(ctx, world, c.opt, printer(c.json, report.ResizeHeader, report.ResizeRow))
 }

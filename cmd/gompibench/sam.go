@@ -35,13 +35,13 @@ type samCommand struct {
 	json        bool
 	progress    bool
 	limit       time.Duration
-	gompirun    []string // further flags of it
+	gompirun    []string // further flags for gompirun
 	transport   string
 	dir         string
 }
 
 func (c *samCommand) flags() *pflag.FlagSet {
-	f := ownFlags("sam")
+	f := newFlagSet("sam")
 	f.IntVar(&c.repetitions, "reps", 1, "how often each variant is run")
 	f.StringVarP(&c.output, "output", "o", "", "`FILE` of results, a JSON line each; what it has already is not run again")
 	f.StringVar(&c.csv, "csv", "", "write all results of --output as tables `PREFIX`-global.csv, -malleability.csv and -iterations.csv")
@@ -102,7 +102,7 @@ func runSam(args []string) {
 	exit(c.matrix())
 }
 
-// text is the configuration as it is written.
+// text returns the text of the configuration.
 func (c *samCommand) text() ([]byte, error) {
 	if c.config == "cg" {
 		return sam.CG, nil
@@ -128,7 +128,7 @@ func (c *samCommand) file() (*sam.File, error) {
 	return f, nil
 }
 
-// rank is the program of each rank of a run.
+// rank runs in each rank.
 func (c *samCommand) rank(ctx context.Context, world *mpi.Comm) error {
 	o := sam.Options{Name: filepath.Base(c.config), Repetition: c.repetition, Transport: c.transport, Dir: c.dir}
 	o.Load = func() (*sam.Config, string, error) {
@@ -203,7 +203,7 @@ func (c *samCommand) start(ctx context.Context, v *sam.Variant, repetition int) 
 	if err := cmd.Run(); err != nil {
 		return r, fmt.Errorf("gompirun -np %s: %w: %s", np, err, strings.TrimSpace(says.String()))
 	}
-	if _, err := io.Copy(os.Stderr, &says); err != nil { // what -v tells
+	if _, err := io.Copy(os.Stderr, &says); err != nil { // output of -v
 		return r, err
 	}
 	rs, err := report.Read("the run", &out)

@@ -54,7 +54,7 @@ type simulation struct {
 }
 
 func (c *simulation) flags() *pflag.FlagSet {
-	f := ownFlags("simulate")
+	f := newFlagSet("simulate")
 	m := sim.DefaultMachine()
 	f.StringVar(&c.ranks, "ranks", "100000", "`NUMBERS` of ranks, such as 16,1024,100000")
 	f.StringVar(&c.bytes, "bytes", "8,512,32K,1M", "`SIZES`")
@@ -72,7 +72,7 @@ func (c *simulation) flags() *pflag.FlagSet {
 	return f
 }
 
-// defaultPlot stands for the file name that is made from the operation.
+// defaultPlot stands for a file name that is made from the operation.
 const defaultPlot = "simulate-OPERATION.svg"
 
 func parseSimulation(args []string) (*simulation, error) {
@@ -118,7 +118,7 @@ func parseSimulation(args []string) (*simulation, error) {
 	return c, nil
 }
 
-// operations names those that have algorithms.
+// operations lists the operations that have algorithms.
 func operations() string {
 	var names []string
 	for _, g := range selection.All() {
@@ -141,7 +141,7 @@ func parseRanks(list string) ([]int, error) {
 	return ns, nil
 }
 
-// simulate is `gompibench simulate OPERATION`.
+// simulate implements `gompibench simulate OPERATION`.
 func simulate(args []string, stdout io.Writer) error {
 	c, err := parseSimulation(args)
 	switch {
@@ -176,7 +176,7 @@ func (c *simulation) run(ctx context.Context, stdout io.Writer) error {
 	err := c.Run(ctx, bar.show, func(rows []bench.Predicted) error {
 		all = append(all, rows...)
 		if rows[0].Ranks < asked[0] && len(c.Ranks) > len(asked) {
-			return nil // of the curve only
+			return nil // print the curve only
 		}
 		bar.clear()
 		if c.json {
@@ -204,8 +204,8 @@ func (c *simulation) run(ctx context.Context, stdout io.Writer) error {
 	return writePlot(f, c.plot, c.json, stdout)
 }
 
-// upTo are the numbers of ranks of a curve that ends with n: n, and a quarter
-// of each down to 2 or 3.
+// upTo returns the numbers of ranks of a curve that ends with n: n, and a quarter of each
+// down to 2 or 3.
 func upTo(n int) []int {
 	var ns []int
 	for k := n; k >= 2; k /= 4 {
@@ -217,14 +217,14 @@ func upTo(n int) []int {
 	return ns
 }
 
-// progressBar is one line on a terminal that is written again and again.
+// progressBar is a line on a terminal that is rewritten.
 type progressBar struct {
 	on    bool
 	w     io.Writer
 	shown bool
 }
 
-// barWidth is that of the bar alone, in characters.
+// barWidth is the width of the bar alone, in characters.
 const barWidth = 24
 
 func (b *progressBar) show(what string, done, total int) {

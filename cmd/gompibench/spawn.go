@@ -24,7 +24,7 @@ type spawnCommand struct {
 }
 
 func (c *spawnCommand) flags() *pflag.FlagSet {
-	f := ownFlags("spawn")
+	f := newFlagSet("spawn")
 	f.IntSliceVar(&c.opt.Counts, "count", []int{4}, "how many processes are spawned at a time: `N1,N2,...`")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultSpawnRounds, "spawns of each count")
 	f.DurationVar(&c.opt.Pause, "pause", 300*time.Millisecond, "`TIME` between two spawns, for processes to end (0: none)")
@@ -38,7 +38,7 @@ func (c *spawnCommand) flags() *pflag.FlagSet {
 func parseSpawn(args []string) (*spawnCommand, error) {
 	c := &spawnCommand{}
 	f := c.flags()
-	if err := parseAlone(f, args); err != nil {
+	if err := parseNoArgs(f, args); err != nil {
 		return nil, err
 	}
 	switch {
@@ -73,7 +73,7 @@ func spawnUsage() string {
 		new(spawnCommand).flags().FlagUsages()
 }
 
-// run is the program of parents and children.
+// run runs in parents and children.
 func (c *spawnCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return bench.Spawn(ctx, world, c.opt, printer(c.json, report.SpawnHeader, report.SpawnRow))
 }

@@ -89,7 +89,7 @@ func tuneUsage() string {
 		new(tuneCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
+// run runs in each rank.
 func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 	table := ""
 	if c.into != "" && world.Rank() == 0 {
@@ -98,7 +98,7 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 			return err
 		}
 		table = string(text)
-		// A wrong file is found before it has cost time.
+		// A wrong file must be found before the measurement.
 		if _, err := bench.MergeTable(table, c.transport, nil); err != nil {
 			return fmt.Errorf("%s: %w", c.into, err)
 		}
@@ -114,7 +114,7 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 		return err
 	}
 	bar.clear()
-	// What was measured before an interrupt is worth keeping.
+	// The results before an interrupt are worth keeping.
 	if c.transport == "" {
 		c.transport = bench.Carrier(world)
 	}
@@ -129,7 +129,7 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return errors.Join(err, merr)
 }
 
-// replaceFile writes a file so that it is never half there.
+// replaceFile writes a file so that it is always complete.
 func replaceFile(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

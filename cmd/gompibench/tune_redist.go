@@ -25,7 +25,7 @@ type modelCommand struct {
 }
 
 func (c *modelCommand) flags() *pflag.FlagSet {
-	f := ownFlags("tune redist")
+	f := newFlagSet("tune redist")
 	f.StringVar(&c.into, "into", "", "`FILE` to write the model to (default: standard output)")
 	f.IntVar(&c.cores, "cores", runtime.NumCPU(), "processors that the jobs have, or had")
 	f.IntSliceVar(&c.redist.pairs, "pairs", []int{1, 2, 4}, "all ordered pairs of these numbers of ranks, `N1,N2,...`")
@@ -59,8 +59,8 @@ func parseModel(args []string) (c *modelCommand, files []string, err error) {
 	if f.NArg() > 0 && c.redist.into != "" {
 		return nil, nil, errors.New("either results are read, or written")
 	}
-	// Auto does not choose among the others: in place is what is registered so, and NB and
-	// T wait where WD does not.
+	// auto chooses among these only: in place must be registered by the program, and NB
+	// and T wait where WD does not.
 	c.redist.methods, c.redist.strategies = "col,p2p,rma-lock,rma-lockall,pull", "blocking,wd"
 	c.redist.opt.Variants, err = redist.Variants(c.redist.methods, c.redist.strategies)
 	return c, f.Args(), err
@@ -81,7 +81,7 @@ func modelUsage() string {
 		new(modelCommand).flags().FlagUsages()
 }
 
-// run measures, unless results are there, and writes the model.
+// run measures, unless results are given, and writes the model.
 func (c *modelCommand) run(files []string) error {
 	if len(files) == 0 {
 		if c.redist.into == "" {

@@ -24,7 +24,7 @@ Status 0: it is withdrawn, or had not happened anyway; 1: it was committed befor
 the job knows no such operation.
 `
 
-// cancel withdraws an operation.
+// cancel cancels an operation.
 func cancel(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 2 {
 		return errors.New("cancel needs a JOB and the number of an operation (see gompictl ops JOB)")
@@ -50,7 +50,7 @@ func cancel(ctx context.Context, tty terminal, args []string) error {
 	return cancelled(tty, r)
 }
 
-// cancelled prints what came of an operation that was to be withdrawn.
+// cancelled prints the result of the cancellation of an operation.
 func cancelled(tty terminal, r *protocol.OpReport) error {
 	switch s := r.Op.State; s {
 	case change.Committed, change.Done:

@@ -13,7 +13,7 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// dot writes the graph of sets and of what made them in Graphviz's language.
+// dot writes the graph of sets and of their operations in Graphviz's language.
 func dot(out io.Writer, list []protocol.SetReport) error {
 	var b strings.Builder
 	b.WriteString("digraph sets {\n\trankdir=LR;\n\tnode [shape=box];\n")
@@ -39,7 +39,7 @@ func style(s *protocol.SetReport) string {
 	return ""
 }
 
-// label is what stands in the box of a set.
+// label returns the text in the box of a set.
 func label(s *protocol.SetReport) []string {
 	text := living(s) + " processes"
 	if s.Size == 1 && s.Living == 1 {
@@ -51,7 +51,7 @@ func label(s *protocol.SetReport) []string {
 	return append(names(s), text)
 }
 
-// edge leads from a set to one that was made of it, as places in the list.
+// edge leads from a set to one that was made of it, by index in the list.
 type edge struct{ from, to int }
 
 func edges(list []protocol.SetReport) []edge {
@@ -70,20 +70,19 @@ func edges(list []protocol.SetReport) []edge {
 	return all
 }
 
-// Measures of the drawing, in pixels. A letter is as wide as those of most fonts of
-// its size.
+// Measures of the drawing, in pixels. Letters are as wide as in most fonts of their size.
 const (
 	fontSize = 13
 	letter   = 7.2
 	lineStep = 17
 	margin   = 12
 	rowGap   = 20
-	gap      = 120 // between columns: the name of an operation stands there
+	gap      = 120 // between columns, for the name of an operation
 )
 
 type box struct{ x, y, w, h float64 }
 
-// svg draws the graph: a set stands to the right of those that it was made of.
+// svg draws the graph: a set stands to the right of the sets that it was made of.
 func svg(out io.Writer, title string, list []protocol.SetReport) error {
 	arrows := edges(list)
 	boxes, width, height := layout(list, arrows)
@@ -128,7 +127,7 @@ func dashes(s *protocol.SetReport) string {
 func layout(list []protocol.SetReport, arrows []edge) (boxes []box, width, height float64) {
 	boxes = make([]box, len(list))
 	column := make([]int, len(list))
-	// A set is younger than those that it was made of: its number is larger.
+	// A set has a larger number than the sets that it was made of.
 	slices.SortFunc(arrows, func(a, b edge) int { return cmp.Compare(list[a.to].Set.Number, list[b.to].Set.Number) })
 	last := 0
 	for _, e := range arrows {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gompictl looks at the running jobs of this host, and changes their
-// size. docs/running.md describes it.
+// Command gompictl shows the running jobs of this host, and changes their size.
+// docs/running.md describes it.
 package main
 
 import (
@@ -42,13 +42,13 @@ const usage = `Usage: gompictl ps                      list the running jobs of 
 Only the user who started a job, and root, see it. docs/running.md says more.
 `
 
-// answerTimeout is how long a job's gompirun may take to answer.
+// answerTimeout is the time limit for an answer of a job's gompirun.
 const answerTimeout = 5 * time.Second
 
-// terminal is what commands print to.
+// terminal is the output of commands.
 type terminal struct {
 	out      io.Writer
-	progress io.Writer // rewritten line by line; nil: nobody looks
+	progress io.Writer // rewritten line by line; nil: no terminal
 	screen   bool      // out is a terminal on which pages can be shown
 }
 
@@ -73,7 +73,7 @@ type usageError struct{ error }
 
 func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
 
-// command is one of gompictl's.
+// command is one of gompictl's commands.
 type command struct {
 	name, help string
 	run        func(ctx context.Context, tty terminal, args []string) error
@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, tty terminal) error {
 	return usagef("unknown command %q (try gompictl --help)", args[0])
 }
 
-// dial connects to the one job that is meant.
+// dial connects to the one job that the name selects.
 func dial(ctx context.Context, name string) (*client.Tool, client.JobAddr, error) {
 	j, err := find(name)
 	if err != nil {
@@ -136,8 +136,8 @@ Lists the running jobs of this host; root sees those of all users, others their 
   -a   also count the processes that are kept ready for a change (gompirun --spare)
 `
 
-// ps writes a line for each job; a job may end at any moment. All are asked at
-// once, so that one whose gompirun is stopped does not use up the others' time.
+// ps writes a line for each job; a job may end at any moment. It asks all at once, so that
+// a gompirun that is stopped does not use up the others' time.
 func ps(ctx context.Context, tty terminal, args []string) error {
 	all := slices.Equal(args, []string{"-a"})
 	if len(args) != 0 && !all {
@@ -189,11 +189,11 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 	return w.Flush()
 }
 
-// program is the name of the first process that still has one.
+// program returns the name of the first process that has one.
 func program(pids []string) string {
 	for _, pid := range pids {
 		if name, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil {
-			// A process chooses its name; the terminal need not obey it.
+			// A process chooses its name, which must not control the terminal.
 			return strings.Map(func(r rune) rune {
 				if !unicode.IsPrint(r) || r == ' ' {
 					return -1
@@ -205,7 +205,7 @@ func program(pids []string) string {
 	return "-"
 }
 
-// unanswered says why a job tells nothing.
+// unanswered explains why a job does not answer.
 func unanswered(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return "does not answer: its gompirun is stopped or busy"
@@ -250,8 +250,8 @@ func called(j client.JobAddr, name string) bool {
 	return strings.HasPrefix(fmt.Sprintf("%016x", uint64(j.Job)), strings.ToLower(name))
 }
 
-// jobsOf returns the running jobs of this host that a user may see, which root may
-// all, and whose the others are.
+// jobsOf returns the running jobs of this host that a user may see (root sees all), and
+// the users of the other jobs.
 func jobsOf(uid int, owner func(addr string) (uid int, err error)) (jobs []client.JobAddr, others map[client.JobAddr]int, err error) {
 	all, err := client.Jobs()
 	if err != nil {
@@ -259,7 +259,7 @@ func jobsOf(uid int, owner func(addr string) (uid int, err error)) (jobs []clien
 	}
 	others = map[client.JobAddr]int{}
 	for _, j := range all {
-		// Of one that cannot be asked just now the list says why.
+		// A job that cannot be asked now is in the list with the reason.
 		if of, err := owner(j.Addr); err == nil && of != uid && uid != 0 {
 			others[j] = of
 		} else {

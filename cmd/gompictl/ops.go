@@ -76,14 +76,14 @@ func listOps(out io.Writer, list []protocol.OpReport) error {
 	return err
 }
 
-// unknown says what a state is that only a newer gompirun knows.
+// unknown describes a state that only a newer gompirun knows.
 func unknown(s change.State) string {
 	return fmt.Sprintf("%v: the job's gompirun is of a newer version than this gompictl, which does not know that state; use the gompictl beside it", s)
 }
 
 func asked(r *protocol.OpReport) string { return r.Op.Times.Asked.Format(time.TimeOnly) }
 
-// times is when an operation came how far, on one line.
+// times lists the times of an operation's states on one line.
 func times(r *protocol.OpReport) string {
 	var list []string
 	for _, p := range phasesOf(r) {
@@ -95,7 +95,7 @@ func times(r *protocol.OpReport) string {
 	return strings.Join(list, ", ")
 }
 
-// reason is why an operation has not happened, or what it waits for.
+// reason explains why an operation has failed, or why it waits.
 func reason(r *protocol.OpReport) string {
 	switch {
 	case r.Op.Text != "":

@@ -65,7 +65,7 @@ func psets(ctx context.Context, tty terminal, args []string) error {
 	return w.Flush()
 }
 
-// names are what a set is called.
+// names returns the names of a set.
 func names(s *protocol.SetReport) []string {
 	all := append([]string{s.Set.Name}, s.Names...)
 	if s.Main {
@@ -91,7 +91,7 @@ func watchers(s *protocol.SetReport) string {
 	return fmt.Sprint(s.Watched)
 }
 
-// origin is what made a set, of which others.
+// origin describes the operation that made a set, and its inputs.
 func origin(s *protocol.SetReport, list []protocol.SetReport) string {
 	if s.Made == "" {
 		return "-"

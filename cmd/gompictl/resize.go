@@ -38,8 +38,8 @@ or no answer. A change that the program does not adopt in time (--resize-timeout
 cancel JOB OP asks for the same at once.
 `
 
-// askedFor is what the arguments of resize say.
-func askedFor(args []string) (job string, m *protocol.Resize, err error) {
+// resizeRequest is the parsed command line of resize.
+func resizeRequest(args []string) (job string, m *protocol.Resize, err error) {
 	m = &protocol.Resize{}
 	var plain []string
 	for len(args) > 0 {
@@ -94,7 +94,7 @@ func setName(name string) string {
 }
 
 func resize(ctx context.Context, tty terminal, args []string) error {
-	job, m, err := askedFor(args)
+	job, m, err := resizeRequest(args)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func resize(ctx context.Context, tty terminal, args []string) error {
 	return outcome(tty.out, last, name)
 }
 
-// outcome prints how an operation has ended, or how far it is.
+// outcome prints how an operation has ended, or its present state.
 func outcome(out io.Writer, r *protocol.OpReport, job string) error {
 	switch s := r.Op.State; {
 	case s == change.Done || s == change.Committed:
@@ -141,7 +141,7 @@ func outcome(out io.Writer, r *protocol.OpReport, job string) error {
 	return fmt.Errorf("%s is as it was: %v: %s%s", inputs(r), r.Op.State, why(&r.Op), advice(&r.Op))
 }
 
-// why says why an operation has not happened.
+// why explains why an operation has failed.
 func why(o *protocol.OpBody) string {
 	if o.Text == "" {
 		return "no reason given"
@@ -149,7 +149,7 @@ func why(o *protocol.OpBody) string {
 	return o.Text
 }
 
-// advice says what to do about a refusal.
+// advice tells what to do about a refusal.
 func advice(o *protocol.OpBody) string {
 	switch o.Why {
 	case protocol.WhyNoWatch:
@@ -164,7 +164,7 @@ func advice(o *protocol.OpBody) string {
 	return ""
 }
 
-// inputs names the sets that change.
+// inputs lists the sets that change.
 func inputs(r *protocol.OpReport) string {
 	var names []string
 	for _, s := range r.Inputs {
@@ -176,7 +176,7 @@ func inputs(r *protocol.OpReport) string {
 	return strings.Join(names, ", ")
 }
 
-// sizes is what becomes of the number of processes.
+// sizes describes the change of the number of processes.
 func sizes(r *protocol.OpReport) string {
 	switch {
 	case r.After > 0:
@@ -187,7 +187,7 @@ func sizes(r *protocol.OpReport) string {
 	return fmt.Sprintf("%d processes", r.Before)
 }
 
-// phase is when an operation came somewhere, and what there is to say of it.
+// phase is a step of an operation, with its time and a remark.
 type phase struct {
 	name string
 	at   time.Duration
@@ -199,7 +199,7 @@ func phasesOf(r *protocol.OpReport) []phase {
 	all := []phase{{name: "granted", at: t.Granted}}
 	if r.Joins > 0 {
 		all = append(all, phase{"ordered", t.Ordered, "the first start"}, phase{"ready", t.Ready, counted(r.Joins, "newcomer has", "newcomers have") + " joined"})
-	} else { // the members are told when it is ready
+	} else { // the members learn it when the change is ready
 		all = append(all, phase{"ordered", t.Ordered, "the news to the members"})
 	}
 	adopted := phase{name: "adopted", at: t.Adopted}
@@ -224,7 +224,7 @@ func counted(n int, one, several string) string {
 	return fmt.Sprint(n, " ", several)
 }
 
-// phases prints when an operation came how far.
+// phases prints the times of an operation's steps.
 func phases(out io.Writer, r *protocol.OpReport) error {
 	var b strings.Builder
 	for _, p := range phasesOf(r) {
@@ -242,8 +242,8 @@ func msec(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', digits, 64) + " ms"
 }
 
-// follow shows on a terminal how far an operation is, until ask returns; last is the
-// latest that was said of it.
+// follow shows the progress of an operation on a terminal until ask returns; last is the
+// latest report.
 func follow(progress io.Writer, ask func(news func(*protocol.OpReport)) error) (last *protocol.OpReport, err error) {
 	var mu sync.Mutex
 	show := func() {}
@@ -285,7 +285,7 @@ func follow(progress io.Writer, ask func(news func(*protocol.OpReport)) error) (
 	return last, err
 }
 
-// line is the state of an operation on one line.
+// line describes the state of an operation on one line.
 func line(r *protocol.OpReport, since time.Duration) string {
 	text := fmt.Sprintf("%s: %s, %v", inputs(r), sizes(r), r.Op.State)
 	if !r.Op.State.Known() {

@@ -25,7 +25,7 @@ func TestAskedFor(t *testing.T) {
 		"j --set=workers +1":     {By: 1, Set: "app://workers"},
 		"j +1 --set mpi://WORLD": {By: 1, Set: "mpi://WORLD"},
 	} {
-		job, m, err := askedFor(strings.Fields(args))
+		job, m, err := resizeRequest(strings.Fields(args))
 		if err != nil || job != "j" || *m != want {
 			t.Errorf("%s: %s %+v %v", args, job, m, err)
 		}

@@ -44,19 +44,19 @@ steps of collectives that go by messages; those of collectives through shared me
 of one-sided operations are none.
 `
 
-// topping is what the arguments of top say.
-type topping struct {
+// topOptions is the parsed command line of top.
+type topOptions struct {
 	job      string
 	interval time.Duration // 0: none was given
 	json     bool
 	view     top.View
 }
 
-// leastInterval is the shortest time between two looks: rates of less mean little.
+// leastInterval is the shortest interval: rates over less mean little.
 const leastInterval = 250 * time.Millisecond
 
-func askedTop(args []string) (*topping, error) {
-	t := &topping{}
+func askedTop(args []string) (*topOptions, error) {
+	t := &topOptions{}
 	var jobs []string
 	for len(args) > 0 {
 		a := args[0]
@@ -104,25 +104,26 @@ func topJob(ctx context.Context, tty terminal, args []string) error {
 		return err
 	}
 	err = t.run(ctx, tty)
-	if t.goesOn(tty) && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // a signal is a way to quit, whatever was under way
+	if t.repeats(tty) && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // a signal is a regular way to quit
 	}
 	return err
 }
 
 // onPage reports whether the job is shown on a page of a terminal.
-func (t *topping) onPage(tty terminal) bool { return tty.screen && !t.json }
+func (t *topOptions) onPage(tty terminal) bool { return tty.screen && !t.json }
 
-// goesOn reports whether top ends only when somebody quits, or the job ends.
-func (t *topping) goesOn(tty terminal) bool { return t.onPage(tty) || t.interval > 0 }
+// repeats reports whether top runs until the user quits, or the job ends.
+func (t *topOptions) repeats(tty terminal) bool { return t.onPage(tty) || t.interval > 0 }
 
-// run shows the job. The error is that of ctx if nothing else has ended it before.
-func (t *topping) run(ctx context.Context, tty terminal) error {
+// run shows the job. It returns the error of ctx unless something else has ended it
+// before.
+func (t *topOptions) run(ctx context.Context, tty terminal) error {
 	tool, j, err := dial(ctx, t.job)
 	if err != nil {
 		return err
 	}
-	w := &watched{tool: tool, job: j, every: cmp.Or(t.interval, time.Second)}
+	w := &jobView{tool: tool, job: j, every: cmp.Or(t.interval, time.Second)}
 	defer w.tool.Close()
 	name := fmt.Sprintf("%016x", uint64(j.Job))
 	first, err := w.look(ctx)
@@ -145,28 +146,28 @@ func (t *topping) run(ctx context.Context, tty terminal) error {
 	} else {
 		t.view.Add(first)
 	}
-	return w.repeat(ctx, t.goesOn(tty), show)
+	return w.repeat(ctx, t.repeats(tty), show)
 }
 
-// table writes one, each with a free line behind it.
+// table writes one table, with an empty line after it.
 func table(out io.Writer, v *top.View, s top.Sample) error {
 	v.Add(s)
 	_, err := io.WriteString(out, strings.Join(v.Table(), "\n")+"\n\n")
 	return err
 }
 
-// watched is a job that is looked at again and again.
-type watched struct {
+// jobView takes samples of a job.
+type jobView struct {
 	tool  *client.Tool
 	job   client.JobAddr
 	every time.Duration
 }
 
-// errEnded: the job is no more.
+// errEnded means that the job has ended.
 var errEnded = errors.New("the job has ended")
 
-// look takes a sample. After an error, of which errEnded is one, there is no other.
-func (w *watched) look(ctx context.Context) (s top.Sample, err error) {
+// look takes a sample. After an error, such as errEnded, there is no other.
+func (w *jobView) look(ctx context.Context) (s top.Sample, err error) {
 	if s.Procs, err = w.tool.Used(ctx); err == nil {
 		s.Sets, err = w.tool.Sets(ctx)
 	}
@@ -177,12 +178,12 @@ func (w *watched) look(ctx context.Context) (s top.Sample, err error) {
 	return s, w.why(ctx, err)
 }
 
-// why tells the end of the job from other errors.
-func (w *watched) why(ctx context.Context, err error) error {
+// why distinguishes the end of the job from other errors.
+func (w *jobView) why(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // and whatever else has failed
+	case ctx.Err() != nil: // other errors do not matter then
 		return ctx.Err()
 	}
 	jobs, other := client.Jobs()
@@ -192,8 +193,8 @@ func (w *watched) why(ctx context.Context, err error) error {
 	return errors.New(unanswered(err))
 }
 
-// repeat shows a sample after each interval, until the job ends; or one.
-func (w *watched) repeat(ctx context.Context, forever bool, show func(top.Sample) error) error {
+// repeat shows a sample after each interval until the job ends; or one sample.
+func (w *jobView) repeat(ctx context.Context, forever bool, show func(top.Sample) error) error {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
@@ -215,11 +216,11 @@ func (w *watched) repeat(ctx context.Context, forever bool, show func(top.Sample
 	}
 }
 
-// glance is how often somebody who looks on sees whether a change is further.
-const glance = 250 * time.Millisecond
+// opsInterval is how often a live view checks whether a change has a new state.
+const opsInterval = 250 * time.Millisecond
 
-// onTerminal shows the job until somebody quits, or it ends.
-func (w *watched) onTerminal(ctx context.Context, tty terminal, v *top.View, first top.Sample) error {
+// onTerminal shows the job until the user quits, or it ends.
+func (w *jobView) onTerminal(ctx context.Context, tty terminal, v *top.View, first top.Sample) error {
 	samples, ended := make(chan top.Sample, 1), make(chan error, 1)
 	v.Add(first)
 	ctx, cancel := context.WithCancel(ctx)
@@ -237,10 +238,10 @@ func (w *watched) onTerminal(ctx context.Context, tty terminal, v *top.View, fir
 	return err
 }
 
-// follow takes a sample after each interval, and when a change is further, until there
-// is no other or ctx is done: the error says which.
-func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- top.Sample) error {
-	tick := time.NewTicker(min(glance, w.every))
+// follow takes a sample after each interval, and when a change has a new state, until
+// there is no other or ctx is done; it returns the error.
+func (w *jobView) follow(ctx context.Context, last top.Sample, samples chan<- top.Sample) error {
+	tick := time.NewTicker(min(opsInterval, w.every))
 	defer tick.Stop()
 	for {
 		select {
@@ -248,12 +249,12 @@ func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- to
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if time.Since(last.When) < w.every-glance/2 {
+		if time.Since(last.When) < w.every-opsInterval/2 {
 			ops, err := w.tool.Ops(ctx)
 			if err != nil {
 				return w.why(ctx, err)
 			}
-			if !further(last.Ops, ops) {
+			if !opsChanged(last.Ops, ops) {
 				continue
 			}
 		}
@@ -270,14 +271,14 @@ func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- to
 	}
 }
 
-// further reports whether operations have come, or to other states.
-func further(before, now []protocol.OpReport) bool {
+// opsChanged reports whether there are new operations, or new states.
+func opsChanged(before, now []protocol.OpReport) bool {
 	return !slices.EqualFunc(before, now, func(a, b protocol.OpReport) bool {
 		return a.Op.Op == b.Op.Op && a.Op.State == b.Op.State && a.Waits == b.Waits
 	})
 }
 
-// changeLine is a change in one line.
+// changeLine describes a change in one line.
 func changeLine(r *protocol.OpReport) string {
 	text := fmt.Sprintf("%s change %d: %v %s: %s, %v", asked(r), r.Op.Op, r.Kind, inputs(r), sizes(r), r.Op.State)
 	switch why := reason(r); {

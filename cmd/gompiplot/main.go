@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gompiplot draws what others have measured: gompibench and examples start
-// it, so that no rank of a job links what draws.
+// Command gompiplot draws results: gompibench and examples start it, so that no rank of a
+// job links the plot library.
 package main
 
 import (
@@ -121,7 +121,7 @@ func figure(files []string, stdin io.Reader) (svg []byte, err error) {
 	return svg, err
 }
 
-// reading calls read with the file of a name, and with what errors call it.
+// reading calls read with the file of a name, and with a name for errors.
 func reading(name string, stdin io.Reader, read func(name string, r io.Reader) error) error {
 	if name == "-" {
 		return read("standard input", stdin)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gompirun starts the processes of an MPI program and looks after
-// them. docs/running.md describes it.
+// Command gompirun starts the processes of an MPI program and watches them.
+// docs/running.md describes it.
 package main
 
 import (

@@ -14,19 +14,19 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// column is one of the table. Of those that do not fit beside the others the ones with
-// the highest rank are left out.
+// column is a column of the table. If they do not all fit, those with the highest rank are
+// left out.
 type column struct {
-	key   string // by which rows can be sorted; "": they cannot
+	key   string // key by which rows are sorted; "": they cannot be sorted by it
 	title string
-	width int // of what it mostly has; wider texts are cut, or push
+	width int // for most of its values; wider texts are cut, or shift the others
 	left  bool
 	rank  int
 	text  func(r *Row) string
 	less  func(a, b *Row) int
 }
 
-// rate is a column of what is known as a rate.
+// rate makes a column of a value that is missing if rates are not known.
 func rate(key, title string, rank int, of func(r *Row) float64) column {
 	return column{key: key, title: title, width: 7, rank: rank,
 		text: func(r *Row) string {
@@ -39,7 +39,7 @@ func rate(key, title string, rank int, of func(r *Row) float64) column {
 	}
 }
 
-// columns are those of processes, or of hosts, in their order. sets names sets in short.
+// columns returns the columns for processes, or for hosts. sets abbreviates names of sets.
 func columns(hosts, several bool, sets map[uint32]string) []column {
 	first := column{key: "rank", title: "PROCESS", width: 10, left: true, text: func(r *Row) string { return r.Name }, less: func(a, b *Row) int { return cmp.Compare(a.order, b.order) }}
 	list := []column{first}
@@ -76,10 +76,10 @@ func columns(hosts, several bool, sets map[uint32]string) []column {
 	)
 }
 
-// leastWait is the room for the last column; it has what is left of the line.
+// leastWait is the least room for the last column, which takes the rest of the line.
 const leastWait = 18
 
-// Keys are those by which rows can be sorted.
+// Keys are the keys by which rows can be sorted.
 func Keys(hosts, several bool) []string {
 	var keys []string
 	for _, c := range columns(hosts, several, nil) {
@@ -90,7 +90,7 @@ func Keys(hosts, several bool) []string {
 	return keys
 }
 
-// sorted are rows in the order of a key.
+// sorted returns rows in the order of a key.
 func sorted(rows []Row, cols []column, key string, reverse bool) []Row {
 	rows = slices.Clone(rows)
 	i := max(0, slices.IndexFunc(cols, func(c column) bool { return c.key == key }))
@@ -104,7 +104,7 @@ func sorted(rows []Row, cols []column, key string, reverse bool) []Row {
 	return rows
 }
 
-// fitted are the columns for which there is room.
+// fitted returns the columns for which there is room.
 func fitted(cols []column, width int) []column {
 	cols = slices.Clone(cols)
 	for {
@@ -122,7 +122,7 @@ func fitted(cols []column, width int) []column {
 	}
 }
 
-// line puts the texts of the columns side by side.
+// line formats one line of the columns.
 func line(cols []column, text func(c *column) string) string {
 	var b strings.Builder
 	for i := range cols {
@@ -152,7 +152,7 @@ func heading(cols []column, key string, reverse bool) string {
 	})
 }
 
-// clip cuts a text of others, in letters.
+// clip shortens a text to a number of letters.
 func clip(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {
@@ -181,7 +181,7 @@ func waitText(r *Row) string {
 	return text
 }
 
-// setsOf are the sets of a process, the main one first.
+// setsOf returns the sets of a process, the main one first.
 func setsOf(r *Row, names map[uint32]string) string {
 	var list []string
 	for _, n := range r.Proc.Sets {
@@ -196,8 +196,8 @@ func setsOf(r *Row, names map[uint32]string) string {
 
 const mainName = "main"
 
-// setNames are what sets are called in a column: by a name of the program's, or their
-// number. Those of hosts have none, as hosts have a column.
+// setNames abbreviates the names of sets for a column: a name of the program's, or a
+// number. Sets of hosts have none, as hosts have a column.
 func setNames(sets []protocol.SetReport) map[uint32]string {
 	names := map[uint32]string{}
 	for i := range sets {
@@ -219,7 +219,7 @@ func setNames(sets []protocol.SetReport) map[uint32]string {
 	return names
 }
 
-// printable is a text of others that a terminal may be shown.
+// printable removes characters that a terminal would obey.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -229,7 +229,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// amount writes a number in three digits or four; k, M, G are powers of 1000.
+// amount formats a number with three or four digits; k, M, G are powers of 1000.
 func amount(x float64) string {
 	const units = "kMGTPE"
 	if x < 999.5 {
@@ -248,7 +248,7 @@ func amount(x float64) string {
 	return fmt.Sprintf("%.0f%c", x, units[i])
 }
 
-// long writes how long something takes.
+// long formats a duration.
 func long(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

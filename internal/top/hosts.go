@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Hosts takes the processes of each host together, those that still take part.
+// Hosts sums up the processes of each host that have not ended.
 func Hosts(rows []Row) []Row {
 	var hosts []Row
 	place := map[string]int{}
@@ -45,7 +45,7 @@ func Hosts(rows []Row) []Row {
 	return hosts
 }
 
-// counts says how many do what, the most frequent first.
+// counts lists what processes do, the most frequent first.
 func counts(of map[string]int) string {
 	names := make([]string, 0, len(of))
 	for name := range of {
@@ -58,7 +58,7 @@ func counts(of map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Total is all rows together.
+// Total sums up all rows.
 func Total(rows []Row) Row {
 	var t Row
 	for i := range rows {

@@ -10,8 +10,8 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// What --json writes: an object a line, of three kinds. Rates are null as long as they are
-// not known. docs/running.md has the contract.
+// Objects of --json, one a line, of three kinds. Rates are null while they are not known.
+// docs/running.md has the contract.
 
 type jsonRates struct {
 	CPU           *float64 `json:"cpu"` // processors
@@ -90,20 +90,19 @@ type jsonChange struct {
 	Why       string   `json:"why"`
 }
 
-// JSON writes samples as lines of JSON. Of the changes each sample tells those that are
-// further than they were.
+// JSON writes samples as lines of JSON. Each sample lists the changes whose state is new.
 type JSON struct {
 	Job string
 	Out io.Writer
 
 	history History
-	told    map[uint32]string // the states of changes
+	told    map[uint32]string // states of changes that were written
 }
 
-// Begin takes the first sample, without which there are no rates.
+// Begin takes the first sample, from which rates count.
 func (j *JSON) Begin(s *Sample) { j.history.Rows(s) }
 
-// Write writes a sample, which is later than all before.
+// Write writes a sample; samples must be in order of time.
 func (j *JSON) Write(s *Sample) error {
 	rows := j.history.Rows(s)
 	at := s.When.UTC().Format("2006-01-02T15:04:05.000Z")

@@ -11,7 +11,7 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// Sample is what is known of a job at one moment.
+// Sample is the state of a job at one moment.
 type Sample struct {
 	When  time.Time
 	Procs []protocol.StackReport
@@ -19,15 +19,15 @@ type Sample struct {
 	Ops   []protocol.OpReport
 }
 
-// Rates are what a process, or several together, do in a second.
+// Rates are per second, for one process or for several together.
 type Rates struct {
-	CPU                     float64 // processors that are busy with it
+	CPU                     float64 // busy processors
 	Sent, SentBytes         float64
 	Received, ReceivedBytes float64
 	Collectives             float64
 }
 
-// rates are those between two moments; false: they are none.
+// rates returns the rates between two moments, or false if there are none.
 func rates(from, to *protocol.Used) (r Rates, ok bool) {
 	span := to.At - from.At
 	if from.At == 0 || span <= 0 || to.CPU < from.CPU {
@@ -56,48 +56,48 @@ func (r *Rates) add(more *Rates) {
 	}
 }
 
-// Row is what is shown of one process, or of those of one host together.
+// Row describes one process, or the processes of one host together.
 type Row struct {
 	Name   string
-	Proc   *protocol.StackReport // nil: it is a host
+	Proc   *protocol.StackReport // nil: the row is a host
 	Host   string
-	Ranks  int // processes that it stands for
+	Ranks  int // number of processes in the row
 	Memory int64
 	Rates
-	Known bool // the rates are known, of a host: of some of its processes, as newcomers have none yet
-	// Waits is the call that it waits in, For whom it waits for and Waited how long; or
-	// Waits says what becomes of it.
+	Known bool // the rates are known; for a host, those of some processes, as newcomers have none yet
+	// Waits is the call that it waits in, For the peer, and Waited the time. Or Waits
+	// describes another state of the process.
 	Waits, For string
 	Waited     time.Duration
-	Fresh      bool // it has come a moment ago
+	Fresh      bool // it has arrived a moment ago
 	Gone       bool // it has ended
 
-	order int // that of the list
+	order int // position in the list
 }
 
 // freshFor is how long a process counts as new.
 const freshFor = 5 * time.Second
 
-// leastSpan is the shortest time for which rates mean something.
+// leastSpan is the shortest time over which rates are meaningful.
 const leastSpan = 200 * time.Millisecond
 
-// History is what is needed of earlier samples. The zero one has none.
+// History keeps earlier samples for rates. The zero value has none.
 type History struct {
 	began time.Time
-	procs map[uint32]*past // by serial: those of the latest sample
+	procs map[uint32]*past // the latest sample, by serial
 }
 
 type past struct {
 	since time.Time // when it was first seen
-	ended time.Time // when it was first seen to have ended; 0: it has not
+	ended time.Time // when it was first seen to have ended; zero: it has not
 	used  protocol.Used
 	rates Rates
 	known bool
 }
 
-// Rows are the processes of a sample that comes after all others, in the order of their
-// ranks in the main set, those that are not in it behind them. One that has ended is
-// among them for a moment.
+// Rows returns the processes of a sample, which must be later than all before. They are in
+// the order of their ranks in the main set; others follow. A process that has ended stays
+// for a moment.
 func (h *History) Rows(s *Sample) []Row {
 	if h.began.IsZero() {
 		h.began = s.When
@@ -146,7 +146,7 @@ func (h *History) Rows(s *Sample) []Row {
 	return rows
 }
 
-// waits finds out what a process waits for.
+// waits describes why a process waits.
 func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
 	switch p := r.Proc; {
 	case p.State == protocol.Exited && p.How != "":
@@ -161,10 +161,10 @@ func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
 	}
 }
 
-// peer says whom a call waits for, if that is one process, or any.
+// peer names the peer of a call: one process, or any.
 func peer(c *callreg.Entry, called map[wire.ProcID]string) string {
 	switch {
-	case c.Holder != (wire.ProcID{}) && called[c.Holder] != "": // who keeps it waiting, not whose memory it is
+	case c.Holder != (wire.ProcID{}) && called[c.Holder] != "": // the holder of the lock, not the owner of the memory
 		return called[c.Holder]
 	case c.Peer == callreg.NoPeer:
 		return ""

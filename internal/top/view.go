@@ -11,27 +11,26 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// View is what somebody looks at, and how: samples and keys come in, lines go out. One
-// goroutine uses it.
+// View is a live view: samples and keys come in, lines go out. One goroutine uses it.
 type View struct {
 	Title string
-	// Describe is a change in one line.
+	// Describe describes a change in one line.
 	Describe func(r *protocol.OpReport) string
-	// Hosts takes the processes of a host together. Key is what rows are sorted by (Keys);
-	// Reverse: the other way round.
+	// Hosts sums up the processes of a host. Key is the key for sorting rows (Keys);
+	// Reverse reverses the order.
 	Hosts   bool
 	Key     string
 	Reverse bool
 
 	history History
 	sample  Sample
-	rows    []Row // of processes, as they came
+	rows    []Row // of processes, unsorted
 
-	first int // that is shown of them
-	page  int // how many are
+	first int // index of the first row on the page
+	page  int // number of rows on the page
 }
 
-// Add takes a sample, which is later than all before.
+// Add takes a sample; samples must be in order of time.
 func (v *View) Add(s Sample) {
 	v.rows, v.sample = v.history.Rows(&s), s
 }
@@ -41,7 +40,7 @@ func (v *View) several() bool {
 	return slices.ContainsFunc(v.rows, func(r Row) bool { return r.Host != v.rows[0].Host })
 }
 
-// shown are the rows in the form and order that are asked for, and their columns.
+// shown returns the rows in the form and order of the view, and their columns.
 func (v *View) shown() ([]Row, []column) {
 	rows, cols := v.rows, columns(v.Hosts, v.several(), setNames(v.sample.Sets))
 	if v.Hosts {
@@ -50,8 +49,8 @@ func (v *View) shown() ([]Row, []column) {
 	return sorted(rows, cols, v.key(), v.Reverse), cols
 }
 
-// Act does what a key says; quit: nobody wants to see more. Keys have the names of
-// letters, or Up, Down, PgUp, PgDn, Home, End.
+// Act handles a key; quit means that the user ends the view. Keys are letters, or Up,
+// Down, PgUp, PgDn, Home, End.
 func (v *View) Act(key string) (quit bool) {
 	switch key {
 	case "q", "Q", "Esc", "Ctrl-C":
@@ -86,16 +85,16 @@ func (v *View) Act(key string) (quit bool) {
 	return false
 }
 
-// Style is how a line looks.
+// Style is the appearance of a line.
 type Style uint8
 
 const (
 	Plain  Style = iota
 	Strong       // a title
 	Bar          // the heading of the table
-	New          // what has come a moment ago
-	Moving       // what is under way
-	Faint        // what is over
+	New          // has arrived a moment ago
+	Moving       // is under way
+	Faint        // is over
 )
 
 // Line is one line of the page.
@@ -104,14 +103,15 @@ type Line struct {
 	Style Style
 }
 
-// mostOps is how many changes are shown, lateAfter when an answer is missed.
+// mostOps is the number of changes shown, lateAfter the time after which an answer counts
+// as late.
 const (
 	mostOps   = 3
 	lateAfter = 3 * time.Second
 )
 
-// Lines is the page at a moment, at most height lines of at most width letters. On a
-// low terminal the table is what remains.
+// Lines returns the page at a moment: at most height lines of at most width letters. A low
+// terminal shows only the table.
 func (v *View) Lines(width, height int, now time.Time) []Line {
 	if width < 1 || height < 1 {
 		return nil
@@ -155,7 +155,7 @@ func (v *View) Lines(width, height int, now time.Time) []Line {
 	return lines
 }
 
-// key is what the rows are sorted by just now.
+// key returns the present key for sorting.
 func (v *View) key() string {
 	if keys := Keys(v.Hosts, v.several()); !slices.Contains(keys, v.Key) {
 		return keys[0]
@@ -163,7 +163,8 @@ func (v *View) key() string {
 	return v.Key
 }
 
-// head is what stands above the table: the job, all together, sets and changes.
+// head returns the lines above the table: the job, all processes together, sets and
+// changes.
 func (v *View) head(now time.Time) []Line {
 	if v.sample.When.IsZero() {
 		return []Line{{v.Title, Strong}, {"no answer yet", Plain}}
@@ -198,7 +199,7 @@ func (v *View) total() string {
 		text, 100*t.CPU, bytes(float64(t.Memory)), amount(t.Sent), bytes(t.SentBytes), amount(t.Collectives))
 }
 
-// bytes is an amount of them.
+// bytes formats an amount of bytes.
 func bytes(x float64) string {
 	text := amount(x)
 	if last := text[len(text)-1]; last > '9' {
@@ -214,7 +215,7 @@ func counted(n int, one, several string) string {
 	return fmt.Sprint(n, " ", several)
 }
 
-// sets are the process sets, the main one first.
+// sets returns the process sets, the main one first.
 func (v *View) sets() string {
 	names := setNames(v.sample.Sets)
 	var list []string
@@ -246,7 +247,7 @@ func (v *View) sets() string {
 	return "sets: " + strings.Join(list, ", ")
 }
 
-// changes are those under way, and the latest others.
+// changes returns the changes under way, and the latest others.
 func (v *View) changes() (lines []Line) {
 	ops := v.sample.Ops
 	for _, over := range []bool{false, true} {
@@ -263,7 +264,7 @@ func (v *View) changes() (lines []Line) {
 	return lines
 }
 
-// Table is what is shown where nobody looks on: as it is now, without bounds.
+// Table returns the whole table of one sample, for output that is not updated.
 func (v *View) Table() []string {
 	rows, cols := v.shown()
 	var lines []string

@@ -15,9 +15,9 @@ import (
 	"gompi/internal/top"
 )
 
-// Show shows a view on a terminal, nil: that of the process, until somebody quits or
-// ctx is done (nil), or the samples end (the error that comes with it). However it ends,
-// the terminal is as it was. The view belongs to it meanwhile.
+// Show shows a view on a terminal; nil is the terminal of the process. It returns nil when
+// the user quits or ctx is done, and the error that comes with the end of the samples. The
+// terminal is restored in all cases. Show owns the view meanwhile.
 func Show(ctx context.Context, tty tcell.Tty, v *top.View, samples <-chan top.Sample, ended <-chan error) error {
 	s, err := tcell.NewTerminfoScreenFromTty(tty)
 	if err == nil {
@@ -50,12 +50,12 @@ func Show(ctx context.Context, tty tcell.Tty, v *top.View, samples <-chan top.Sa
 					return nil
 				}
 			}
-		case <-tick.C: // that an answer is late can be seen by the clock alone
+		case <-tick.C: // an answer may have become late
 		}
 	}
 }
 
-// name is what a view calls a key.
+// name returns a view's name for a key.
 func name(ev *tcell.EventKey) string {
 	switch ev.Key() {
 	case tcell.KeyRune:
@@ -66,8 +66,8 @@ func name(ev *tcell.EventKey) string {
 	return ev.Name()
 }
 
-// looks is how a line of a style looks. Without colours, as NO_COLOR asks for, what is
-// left of it is bold, reverse or dim.
+// looks returns the look of a style. Without colours (NO_COLOR) it uses bold, reverse or
+// dim.
 func looks(s top.Style) tcell.Style {
 	plain := tcell.StyleDefault
 	switch s {

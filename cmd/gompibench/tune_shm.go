@@ -14,15 +14,15 @@ import (
 	"gompi/mpi"
 )
 
-// waysCommand is a parsed `gompibench tune shm`.
-type waysCommand struct {
+// shmCommand is a parsed `gompibench tune shm`.
+type shmCommand struct {
 	opt      bench.WaysOptions
 	into     string
 	progress bool
 }
 
-func (c *waysCommand) flags() *pflag.FlagSet {
-	f := ownFlags("tune shm")
+func (c *shmCommand) flags() *pflag.FlagSet {
+	f := newFlagSet("tune shm")
 	f.StringVar(&c.into, "into", "", "`FILE` to write the table to (default: standard output)")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultWaysRounds, "rounds in which all ways and lengths take turns, of about 40 ms")
 	f.DurationVar(&c.opt.Both, "until-both", 0, "go on, for as long as this at most, until all have been seen near and far")
@@ -30,11 +30,11 @@ func (c *waysCommand) flags() *pflag.FlagSet {
 	return f
 }
 
-// parseWays reads the arguments after "tune shm".
-func parseWays(args []string) (*waysCommand, error) {
-	c := &waysCommand{}
+// parseShm reads the arguments after "tune shm".
+func parseShm(args []string) (*shmCommand, error) {
+	c := &shmCommand{}
 	f := c.flags()
-	if err := parseAlone(f, args); err != nil {
+	if err := parseNoArgs(f, args); err != nil {
 		return nil, err
 	}
 	if err := checkTurns(c.opt.Rounds, c.opt.Both); err != nil {
@@ -44,7 +44,7 @@ func parseWays(args []string) (*waysCommand, error) {
 }
 
 func runWays(args []string) {
-	c, err := parseWays(args)
+	c, err := parseShm(args)
 	exitOn(err, waysUsage)
 	if !launched() {
 		exit(launch(2, c.progress))
@@ -58,11 +58,11 @@ func waysUsage() string {
 		"cache, and up to which transfers are pushed, or copied by the receiver alone: in each state\n" +
 		"of the machine that it sees (the processors of the ranks share a cache, or not). Writes a\n" +
 		"table for gompirun --shm-table. What was measured before ^C is written.\n\nflags:\n" +
-		new(waysCommand).flags().FlagUsages()
+		new(shmCommand).flags().FlagUsages()
 }
 
-// run is the program of each rank.
-func (c *waysCommand) run(ctx context.Context, world *mpi.Comm) error {
+// run runs in each rank.
+func (c *shmCommand) run(ctx context.Context, world *mpi.Comm) error {
 	ctx, stop := untilInterrupt(ctx)
 	defer stop()
 	bar := progressBar{on: c.progress, w: os.Stderr}

@@ -17,30 +17,30 @@ import (
 	"gompi/bench/report"
 )
 
-// What commands share that have flags of their own.
+// This file has what commands with flags of their own share.
 
-// ownFlags are no flags yet of such a command.
-func ownFlags(name string) *pflag.FlagSet {
+// newFlagSet makes an empty set of flags for a command.
+func newFlagSet(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet("gompibench "+name, pflag.ContinueOnError)
 	f.SortFlags = false
 	f.Usage = func() {}
 	return f
 }
 
-// outputFlags are those that say how results are printed.
+// outputFlags declares the flags for the form of results.
 func outputFlags(f *pflag.FlagSet, json *bool, transport *string) {
 	f.BoolVar(json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(transport, "transport", "", "what results call the transport (default: its name)")
 	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
 }
 
-// progressFlag is that of commands that show how far they are.
+// progressFlag declares the flag of commands that show their progress.
 func progressFlag(f *pflag.FlagSet, progress *bool) {
 	f.BoolVar(progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
 }
 
-// parseAlone reads the flags of a command that takes no arguments.
-func parseAlone(f *pflag.FlagSet, args []string) error {
+// parseNoArgs reads the flags of a command that takes no arguments.
+func parseNoArgs(f *pflag.FlagSet, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func parseAlone(f *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// checkTurns is about the flags of commands whose blocks take turns.
+// checkTurns checks the flags of commands whose blocks take turns.
 func checkTurns(rounds int, both time.Duration) error {
 	if rounds < 1 || both < 0 {
 		return fmt.Errorf("--rounds %d must be at least 1, --until-both %v not negative", rounds, both)
@@ -58,8 +58,8 @@ func checkTurns(rounds int, both time.Duration) error {
 	return nil
 }
 
-// untilInterrupt is for ranks for which an interrupt is the end at the next round or size,
-// not of the process.
+// untilInterrupt is for ranks that end at the next round or size after an interrupt, and
+// not at once.
 func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
 }
@@ -81,7 +81,7 @@ func printer(asJSON bool, header func(io.Writer) error, row func(io.Writer, repo
 	}
 }
 
-// exitOn ends a command whose flags could not be read, or ask for help.
+// exitOn ends a command whose flags are wrong, or ask for help.
 func exitOn(err error, usage func() string) {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

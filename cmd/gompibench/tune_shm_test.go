@@ -17,16 +17,16 @@ import (
 )
 
 func TestParseWays(t *testing.T) {
-	c, err := parseWays(strings.Fields("--rounds 7 --until-both 3s --into x"))
+	c, err := parseShm(strings.Fields("--rounds 7 --until-both 3s --into x"))
 	if err != nil || c.opt.Rounds != 7 || c.opt.Both != 3*time.Second || c.into != "x" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for line, want := range map[string]string{"x": "unexpected", "--rounds 0": "--rounds", "--until-both -1s": "--until-both"} {
-		if _, err := parseWays(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseShm(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if _, err := parseWays([]string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
+	if _, err := parseShm([]string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("--help: %v", err)
 	}
 }
