@@ -2,8 +2,8 @@
 
 // Package mpitest runs MPI programs in tests.
 //
-// [Run] starts ranks as goroutines of the test process: fast, under the race
-// detector, with a deadline that prints who waits for whom.
+// [Run] starts ranks as goroutines of the test process. That is fast, works under the race
+// detector, and has a deadline, after which the test prints which rank waits for which.
 //
 //	func TestSum(t *testing.T) {
 //		mpitest.Run(t, 4, func(t *mpitest.T, world *mpi.Comm) {

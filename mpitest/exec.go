@@ -43,8 +43,8 @@ func Env(kv ...string) ExecOption { return func(c *execConfig) { c.env = append(
 // Stdin is the input of gompirun.
 func Stdin(b []byte) ExecOption { return func(c *execConfig) { c.stdin = b } }
 
-// Timeout bounds the job; then gompirun prints a roll call and fails. The
-// default is one minute.
+// Timeout bounds the job. After it gompirun prints which ranks are blocked in which calls,
+// and fails. The default is one minute.
 func Timeout(d time.Duration) ExecOption { return func(c *execConfig) { c.timeout = d } }
 
 // built caches built programs for the life of the test binary.
@@ -87,7 +87,7 @@ func Build(tb testing.TB, pkg string) string {
 	return out
 }
 
-// missing says what to do about a module or a vendor directory without what
+// missing returns what to do if the module or its vendor directory lacks a package that
 // gompirun needs.
 func missing(output []byte) string {
 	if bytes.Contains(output, []byte("missing go.sum entry")) || bytes.Contains(output, []byte("no required module")) || bytes.Contains(output, []byte("is not in std")) {
@@ -96,7 +96,7 @@ func missing(output []byte) string {
 	return ""
 }
 
-// RemoveBuilt removes what Build made: for TestMain.
+// RemoveBuilt removes the executables of Build. TestMain calls it.
 func RemoveBuilt() {
 	built.Lock()
 	defer built.Unlock()
@@ -106,9 +106,9 @@ func RemoveBuilt() {
 	}
 }
 
-// Exec runs np ranks of the program args[0] with the arguments args[1:] under
-// gompirun, and returns what they printed and gompirun's exit status. On other
-// systems than Linux it skips the test.
+// Exec runs np ranks of the program args[0] with the arguments args[1:] under gompirun. It
+// returns their output and gompirun's exit status. It skips the test on systems other than
+// Linux.
 func Exec(tb testing.TB, np int, args []string, opts ...ExecOption) Result {
 	tb.Helper()
 	if runtime.GOOS != "linux" {
@@ -124,7 +124,7 @@ func Exec(tb testing.TB, np int, args []string, opts ...ExecOption) Result {
 	cmd.Stdin = bytes.NewReader(c.stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	// gompirun ends by itself; this is for the case that it does not.
+	// gompirun ends by itself; this bounds the test if it does not.
 	cmd.WaitDelay = 10 * time.Second
 	timer := time.AfterFunc(c.timeout+30*time.Second, func() { cmd.Process.Kill() })
 	defer timer.Stop()

@@ -14,28 +14,31 @@ type SetOp uint8
 
 // The operations.
 const (
-	Union        = SetOp(protocol.Union)        // the members of the first, then those of each other that are in none before
-	Difference   = SetOp(protocol.Difference)   // the members of the first that are in none of the others
-	Intersection = SetOp(protocol.Intersection) // the members of the first that are in all others
-	Split        = SetOp(protocol.Split)        // disjoint parts of one, in order, of the given sizes
+	Union        = SetOp(protocol.Union)        // the members of the first set, then the further members of each other set
+	Difference   = SetOp(protocol.Difference)   // the members of the first set that are not in the others
+	Intersection = SetOp(protocol.Intersection) // the members of the first set that are in all others
+	Split        = SetOp(protocol.Split)        // disjoint parts of one set, in order, of the given sizes
 )
 
-// Algebra makes sets of others.
+// Algebra says which sets Combine makes of others.
 type Algebra struct {
 	Do    SetOp
-	In    []string // gompi://main as it is now
+	In    []string // gompi://main is the main set at the time of the call
 	Sizes []int    // Split: of the parts, together at most the size of the set
-	// Names are preferred ones of the results, by position: "x" becomes app://x,
-	// "" is none. A name that another living set has is ErrRefused; beyond 1,024 names of one
-	// set it is ErrArg.
+	// Names are preferred names of the results, by position: "x" becomes app://x, ""
+	// means no name. A name that another living set has gives ErrRefused; more than 1,024
+	// names of one set give mpi.ErrArg.
 	Names []string
 }
 
-// Combine makes sets of others at once and returns their names. The session holds them.
-// Over outputs of a change that is not decided a result belongs to that change, and
-// vanishes with it; one that has the members of the change's Result in its order is
-// that set, under the preferred name as well. A result without members is
-// gompi://empty. Local.
+// Combine makes sets of others and returns their names. The session holds the sets.
+//
+// Local, but for one round trip to the head. A result without members is gompi://empty. A
+// result that is made of outputs of an undecided change belongs to that change: if the
+// change is rolled back the result is gone. A result with the members of the change's Result,
+// in its order, is that set, under the preferred name as well.
+//
+// Errors: ErrSet, ErrSetGone, ErrRefused, mpi.ErrArg.
 func (s *Session) Combine(a Algebra) ([]string, error) {
 	return s.combine("Combine", a)
 }
@@ -83,7 +86,7 @@ func (s *Session) algebra(op string, a Algebra) ([]string, error) {
 	ctl := s.process().Control
 	var b protocol.SetsBody
 	if err := ctl.Ask(s.ctx, &m, &b); err != nil {
-		return nil, s.fail(classOf(err), op, told(err))
+		return nil, s.fail(classOf(err), op, detailOf(err))
 	}
 	names := make([]string, len(b.Sets))
 	var failed error
@@ -111,22 +114,23 @@ func (s *Session) one(op string, do SetOp, names []string) (string, error) {
 	return list[0], nil
 }
 
-// Union is the set of the members of all sets: see Combine.
+// Union returns the set of the members of all sets: see Combine.
 func (s *Session) Union(names ...string) (string, error) { return s.one("Union", Union, names) }
 
-// Difference is the set of the members of the first set that are in none of the
+// Difference returns the set of the members of the first set that are not in the
 // others: see Combine.
 func (s *Session) Difference(names ...string) (string, error) {
 	return s.one("Difference", Difference, names)
 }
 
-// Intersection is the set of the members that all sets have: see Combine.
+// Intersection returns the set of the members that all sets have: see Combine.
 func (s *Session) Intersection(names ...string) (string, error) {
 	return s.one("Intersection", Intersection, names)
 }
 
-// Split cuts parts of these sizes out of a set, from its first member on: together at most
-// its own, and members behind the last part are in none. See Combine.
+// Split returns disjoint parts of a set, of these sizes, from its first member on. The
+// sizes together are at most the size of the set; members behind the last part are in no
+// part. See Combine.
 func (s *Session) Split(name string, sizes []int) ([]string, error) {
 	return s.combine("Split", Algebra{Do: Split, In: []string{name}, Sizes: sizes})
 }

@@ -19,7 +19,7 @@ func handing(t testing.TB) (*page, protocol.PageBody, protocol.ChangeBody) {
 	const job = 7
 	id := func(serial uint32) wire.ProcID { return wire.ProcID{Job: job, Serial: serial} }
 	p := &core.Process{Self: id(2)}
-	g := &page{proc: p, set: 4, common: commonOf(p)}
+	g := &page{proc: p, set: 4, host: hostMemoryOf(p)}
 	lines, err := segmentOf(changepage.Bytes(3))
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +69,12 @@ func TestHandedBody(t *testing.T) {
 	look := func() (protocol.PageBody, protocol.ChangeBody, error) {
 		n++
 		g.put(n, b, c)
-		return g.handedBody(n)
+		return g.changeBody(n)
 	}
 	if x, y, err := look(); err != nil || y.Role != protocol.RoleStaying || x.Place != 0 || x.Members != 2 || x.X != b.X || y.Op != 9 {
 		t.Fatalf("%+v, %+v, %v", x, y, err)
 	}
-	if _, _, err := g.handedBody(n + 1); err == nil {
+	if _, _, err := g.changeBody(n + 1); err == nil {
 		t.Error("the change before is taken for the next")
 	}
 	g.proc.Self.Serial = 1
@@ -97,18 +97,18 @@ func TestHandedBody(t *testing.T) {
 		}
 	}
 	g, b, _ = handing(t)
-	g.common.arenas[0] = &mapping{make([]byte, 1<<20)}
+	g.host.arenas[0] = &mapping{make([]byte, 1<<20)}
 	for what, x := range map[string]wire.ArenaRange{
 		"before the arena": {Total: 1 << 20, Off: -4096, Bytes: 8192}, "behind it": {Total: 1 << 20, Off: 1 << 20, Bytes: 4096},
 		"over its end": {Total: 1 << 20, Off: 1<<20 - 4096, Bytes: 8192}, "between pages": {Total: 1 << 20, Off: 8, Bytes: 4096},
 		"around": {Total: 1 << 62, Off: 1<<62 - 4096, Bytes: 1 << 62}, "no such": {Arena: 1 << 31, Total: 1 << 20, Bytes: 4096},
 		"not mapped": {Arena: 3, Total: 1 << 20, Off: 0, Bytes: 4096}, "another size": {Total: 1 << 21, Off: 4096, Bytes: 4096},
 	} {
-		if _, _, err := g.common.extent(&x, -1); err == nil {
+		if _, _, err := g.host.extent(&x, -1); err == nil {
 			t.Errorf("%s: %+v is mapped", what, x)
 		}
 	}
-	if _, mem, err := g.common.extent(&b.X, -1); err != nil || int64(len(mem)) != b.X.Bytes {
+	if _, mem, err := g.host.extent(&b.X, -1); err != nil || int64(len(mem)) != b.X.Bytes {
 		t.Errorf("%d bytes, %v", len(mem), err)
 	}
 }
@@ -123,7 +123,7 @@ func FuzzHandedBody(f *testing.F) {
 		if !g.lines.Begin(1, 1, raw) {
 			t.Skip()
 		}
-		b, c, err := g.handedBody(1)
+		b, c, err := g.changeBody(1)
 		if err != nil {
 			return
 		}

@@ -19,7 +19,7 @@ import (
 	"gompi/mpi"
 )
 
-// Role is what a change makes of a process.
+// Role is the part that a process has in a change.
 type Role uint8
 
 // The roles.
@@ -27,10 +27,10 @@ const (
 	Joining Role = Role(protocol.RoleJoining)   // it was started for the change
 	Staying Role = Role(protocol.RoleStaying)   // it is in the input and in the result
 	Leaving Role = Role(protocol.RoleLeaving)   // it is in the input alone
-	Beside  Role = Role(protocol.RoleBystander) // it is in none of the sets: Query has told it
+	Beside  Role = Role(protocol.RoleBystander) // it is not in the change's sets: it got the change from Query
 )
 
-// String gives the role in lower case.
+// String returns the role in lower case.
 func (r Role) String() string {
 	switch r {
 	case Joining:
@@ -45,44 +45,45 @@ func (r Role) String() string {
 	return fmt.Sprintf("role %d", uint8(r))
 }
 
-// Change is a change of a set as one of the processes sees it whom it concerns. It
-// must be consumed: by Commit, or by Complete of one of them. Its methods may be
-// called from any goroutine.
+// Change is a change of a set, as one process sees it that takes part in it. Each of
+// these processes must call Commit, or one of them Complete. Any goroutine may call its
+// methods.
 type Change struct {
 	Input   string   // the set that changes
-	Result  string   // what it becomes; "": it stays
-	Joining []string // sets of newcomers
-	Leaving string   // the set of those who leave; "": nobody
+	Result  string   // the set that it becomes; "": it stays
+	Joining []string // the sets of newcomers
+	Leaving string   // the set of the processes that leave; "": none leave
 	Role    Role     // of this process
 
-	proc    *mpi.Process
-	body    protocol.ChangeBody
-	options protocol.Options
-	page    *page // of the input; nil: this process is a newcomer
-	number  changepage.Change
-	kept    *kept // the pages, if there are any; next if this process is in the result
-	lost    error // why there is no next
-	joined  func() error
-	handed  bool // Check has returned it, or will; guarded by the watcher
+	proc      *mpi.Process
+	body      protocol.ChangeBody
+	options   protocol.Options
+	page      *page // of the input; nil: this process is a newcomer
+	number    changepage.Change
+	pages     *changePages // that it retains; next only if this process is in the result
+	noPage    error        // why there is no next
+	release   func() error // of a newcomer: ends its hold on the process
+	delivered bool         // a call has returned it, or will; guarded by Watcher.fetching
 
-	board  protocol.Preallocated // of the Result
-	turn   chan struct{}         // who waits for the decision, and has early and shared
-	early  *mpi.Comm             // over the Result, before the decision
-	shared bool                  // the program has early
-	mu     sync.Mutex
+	board      protocol.Preallocated // of the Result
+	turn       chan struct{}         // held by the call that waits for the decision; guards the two below
+	resultComm *mpi.Comm             // over the Result, before the decision
+	commUsed   bool                  // Comm has returned resultComm
+
+	mu sync.Mutex
 	// What follows is guarded by mu.
-	voted  bool
-	over   bool
-	comm   *mpi.Comm
-	err    error
-	nearer time.Time // when it was said of a newcomer
-	agreed uint64    // iteration; unknown until known is set
-	known  bool
+	voted          bool
+	over           bool // committed or rolled back: comm and err are the outcome
+	comm           *mpi.Comm
+	err            error
+	reported       time.Time // of a newcomer: its last progress report
+	iteration      uint64    // in which members get it, if iterationKnown
+	iterationKnown bool
 }
 
 func (c *Change) core() *core.Process { return c.proc.Core().Process() }
 
-// name says what everything is called.
+// name fills in the exported fields.
 func (c *Change) name() {
 	if len(c.body.Inputs) > 0 {
 		c.Input = c.body.Inputs[0].URI
@@ -98,7 +99,7 @@ func (c *Change) name() {
 	c.Leaving, c.Result, c.Role = c.body.Leaving.URI, c.body.Result.URI, Role(c.body.Role)
 }
 
-// Newcomers is how many processes join by the change. Local.
+// Newcomers returns how many processes join by the change. Local.
 func (c *Change) Newcomers() (n int) {
 	for _, s := range c.body.Joining {
 		n += s.Members.Len()
@@ -106,19 +107,19 @@ func (c *Change) Newcomers() (n int) {
 	return n
 }
 
-// Kind is what the change does to its input.
+// Kind returns what the change does to its input. Local.
 func (c *Change) Kind() Kind { return Kind(c.body.Kind) }
 
 type joinedKey struct{}
 
-// joined is the change of a newcomer.
+// joined holds the change of a newcomer.
 type joined struct {
 	once sync.Once
 	c    *Change
 }
 
-// Joined is the change that this process was started for, for whose sake it is here;
-// nil for all others. Each call returns the same one. Local.
+// Joined returns the change that this process was started for, nil in a process that
+// was not started for a change. Each call returns the same value. Local.
 func Joined(ctx context.Context) (*Change, error) {
 	p, err := mpi.Acquire(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func Joined(ctx context.Context) (*Change, error) {
 		first = true
 		j.c = &Change{
 			proc: p, body: *cp.Change, options: cp.Change.Options, turn: make(chan struct{}, 1),
-			joined: func() error { return p.Release(ctx) },
+			release: func() error { return p.Release(ctx) },
 		}
 		j.c.name()
 	})
@@ -144,7 +145,7 @@ func Joined(ctx context.Context) (*Change, error) {
 	return j.c, nil
 }
 
-// tell says something of the operation.
+// tell sends the head a message about the operation.
 func (c *Change) tell(op string, kind protocol.Kind) error {
 	if err := c.core().Control.Tell(&protocol.Op{Kind: kind, Op: c.body.Op}); err != nil {
 		return controlError(c.core().Ctx, op, err)
@@ -152,9 +153,9 @@ func (c *Change) tell(op string, kind protocol.Kind) error {
 	return nil
 }
 
-// Ready says that this process, a newcomer, is prepared: where the set's watch asks
-// for that (Options.Prepare) members see the change only when all newcomers have said
-// it. Local.
+// Ready says that this newcomer is prepared. Under Options.Prepare members see the
+// change only when all newcomers have called Ready. Only newcomers call it. Local.
+// Error: mpi.ErrArg in any other process.
 func (c *Change) Ready() error {
 	if c.Role != Joining {
 		return newError(mpi.ErrArg, "Ready", fmt.Errorf("this process is %v", c.Role))
@@ -162,9 +163,10 @@ func (c *Change) Ready() error {
 	return c.tell("Ready", protocol.KindReadied)
 }
 
-// Decline is the error with which a newcomer ends that will not take part, ErrRolledBack: its
-// main function returns it, as it does that of Commit, and by that the change is rolled
-// back. It must not have called Commit. Local.
+// Decline returns the error with which a newcomer ends that does not take part,
+// ErrRolledBack. The newcomer's main function returns this error, and the change is rolled
+// back. Only a newcomer that has not called Commit calls it. Local. Error: mpi.ErrArg in
+// any other process.
 func (c *Change) Decline() error {
 	if c.Role != Joining {
 		return newError(mpi.ErrArg, "Decline", fmt.Errorf("this process is %v", c.Role))
@@ -172,38 +174,43 @@ func (c *Change) Decline() error {
 	return c.rolledBack("Decline")
 }
 
-// tellNearer is how often a newcomer says at most that it has more.
-const tellNearer = 100 * time.Millisecond
+// reportEvery is the least time between two progress reports of a newcomer.
+const reportEvery = 100 * time.Millisecond
 
-// AddBytes says that this process, a newcomer, has got n more bytes of what it prepares:
-// with each of them that one of the newcomers has before its Ready, their deadline
-// (Deadlines.Ready, --resize-timeout) begins anew, and when all have called Ready, as long
-// as members hold the change back (Options.Hold), that of the members (Deadlines.Accept);
-// from when the first member was handed the change, that of the votes (Deadlines.Commit).
-// Who hangs adds none, and the change is rolled back. Any goroutine may call it. Local.
-// Members have Watcher.AddBytes.
+// AddBytes reports that this newcomer has received n more bytes of the data that it
+// prepares. A report begins one deadline anew, so that a change that moves data is not
+// rolled back:
+//   - until all newcomers have called Ready: theirs (Deadlines.Ready, --resize-timeout);
+//   - then, while members hold the change back (Options.Hold): that of the members
+//     (Deadlines.Accept);
+//   - once the first member got the change: that of the votes (Deadlines.Commit).
+//
+// A call in a process that is not a newcomer does nothing; members have
+// Watcher.AddBytes. Any goroutine may call it. Local.
 func (c *Change) AddBytes(n int) {
 	if c.Role == Joining && n > 0 {
-		c.nears()
+		c.reportJoining()
 	}
 }
 
-// Progress says that this process works on its part of the change, between Check and its
-// Commit, or, of a newcomer, before its Commit: each call begins the deadline of the votes
-// (Deadlines.Commit, --commit-timeout) anew, of a newcomer also those that AddBytes does.
+// Progress reports that this process works on its part of the change: a member between
+// Check and its Commit, a newcomer before its Commit. Each call begins the deadline of the
+// votes (Deadlines.Commit, --commit-timeout) anew, and that of a newcomer also the deadlines
+// that AddBytes begins anew. Deadlines.Whole goes on.
+//
 // A process that works for longer than the deadline calls it several times within each
-// deadline; a call is cheap. Deadlines.Whole stands nevertheless. The call does nothing for a
-// change that is over, nor in a process that is Beside it. Any goroutine may call it. Local.
+// deadline; a call is cheap. It does nothing for a change that is over, nor in a process
+// that is Beside the change. Any goroutine may call it. Local.
 func (c *Change) Progress() {
 	switch {
 	case c.Role == Joining:
-		c.nears()
+		c.reportJoining()
 	case c.Role != Beside:
 		c.report()
 	}
 }
 
-// report says on the page of the input that this member works on the change.
+// report writes on the page of the input that this member works on the change.
 func (c *Change) report() {
 	c.mu.Lock()
 	over := c.over
@@ -217,33 +224,37 @@ func (c *Change) report() {
 	}
 }
 
-// nears says that this process, a newcomer, comes nearer to its part of the change.
-func (c *Change) nears() {
+// reportJoining tells the head that this newcomer works on the change.
+func (c *Change) reportJoining() {
 	c.mu.Lock()
 	now := time.Now()
-	tells := !c.over && now.Sub(c.nearer) >= tellNearer
-	if tells {
-		c.nearer = now
+	due := !c.over && now.Sub(c.reported) >= reportEvery
+	if due {
+		c.reported = now
 	}
 	c.mu.Unlock()
-	if tells { // who has no connection any more has no change
+	if due { // a process that has lost its connection has no change any more
 		_ = c.core().Control.Tell(&protocol.Op{Kind: protocol.KindProgress, Op: c.body.Op})
 	}
 }
 
-func (c *Change) setAgreed(n uint64) {
+func (c *Change) setIteration(n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.agreed, c.known = n, true
+	c.iteration, c.iterationKnown = n, true
 }
 
-// Iteration is that in which the members of the input are handed the change: all,
-// newcomers too, continue behind it. A newcomer waits until the first member was
-// handed the change, or until ctx ends; ErrRolledBack if none will be. It is Now for
-// loops whose iterations cannot be compared.
+// Iteration returns the iteration in which the members of the input get the change. All
+// processes, newcomers too, continue behind it. It is Now for loops whose iterations cannot
+// be compared.
+//
+// Local in a member. A newcomer waits until the first member got the change.
+//
+// Errors, of a newcomer: ErrRolledBack if no member will get the change; mpi.ErrCancelled
+// when ctx ends.
 func (c *Change) Iteration(ctx context.Context) (int, error) {
 	c.mu.Lock()
-	n, known := c.agreed, c.known
+	n, known := c.iteration, c.iterationKnown
 	c.mu.Unlock()
 	if !known {
 		if c.page != nil {
@@ -257,7 +268,7 @@ func (c *Change) Iteration(ctx context.Context) (int, error) {
 			return 0, c.rolledBack("Iteration")
 		}
 		c.mu.Lock()
-		n, known = c.agreed, c.known
+		n, known = c.iteration, c.iterationKnown
 		c.mu.Unlock()
 	}
 	if !known || n >= changepage.MaxNumber-1 {
@@ -266,7 +277,7 @@ func (c *Change) Iteration(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
-// await asks the head how far the operation is.
+// await waits until the operation is in state until, or over, and returns its state.
 func (c *Change) await(ctx context.Context, op string, until change.State) (change.State, error) {
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
@@ -274,14 +285,14 @@ func (c *Change) await(ctx context.Context, op string, until change.State) (chan
 	err := c.core().Control.Ask(ctx, &protocol.Await{Op: c.body.Op, Until: until}, &b)
 	switch {
 	case c.Role == Joining && errors.Is(err, protocol.ErrNotFound):
-		return change.Done, nil // another change has had this process since
+		return change.Done, nil // another change has concerned this process since
 	case c.Role == Joining && errors.Is(err, protocol.ErrEnding) && ctx.Err() == nil:
-		return change.RolledBack, nil // one beside it could not be started: it will be killed
+		return change.RolledBack, nil // another newcomer could not be started: this one will be killed
 	case err != nil:
 		return 0, controlError(ctx, op, err)
 	}
 	if b.Iteration > 0 {
-		c.setAgreed(b.Iteration - 1)
+		c.setIteration(b.Iteration - 1)
 	}
 	return b.State, nil
 }
@@ -291,7 +302,7 @@ func committing(s change.State) bool {
 	return s == change.Adopting || s == change.Committed || s == change.Done
 }
 
-// whileJob is ctx, which ends with the job, too.
+// whileJob returns ctx with the job's end as a further end.
 func whileJob(ctx context.Context, p *mpi.Process) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	job := p.Context()
@@ -306,7 +317,7 @@ func (c *Change) rolledBack(op string) error {
 	return newError(ErrRolledBack, op, nil)
 }
 
-// groups are those who were there, and those who join; the process's own first.
+// groups returns the old members and the newcomers; the group of this process is first.
 func (c *Change) groups() (core.Groups, error) {
 	var old, join wire.Members
 	for _, s := range c.body.Joining {
@@ -315,12 +326,12 @@ func (c *Change) groups() (core.Groups, error) {
 	for _, s := range c.body.Inputs {
 		old = group.Union(old, s.Members)
 	}
-	if c.body.Result.Number != 0 { // who has ended is not in it
+	if c.body.Result.Number != 0 { // processes that have ended are not in it
 		stay := group.Difference(c.body.Result.Members, join)
 		old = group.Intersection(old, group.Union(stay, c.body.Leaving.Members))
 	}
 	if join.Len() == 0 {
-		return core.Groups{}, errors.New("nobody joins")
+		return core.Groups{}, errors.New("the change has no newcomers")
 	}
 	if c.Role == Joining {
 		old, join = join, old
@@ -333,8 +344,9 @@ func (c *Change) groups() (core.Groups, error) {
 }
 
 // Inter makes the intercommunicator between the processes of the input and the
-// newcomers, with which data may be moved before the commit. A change that is rolled
-// back revokes it (ErrRevoked and ErrRolledBack). Collective over both.
+// newcomers, for moving data before the commit. Collective over both groups. A change
+// that is rolled back revokes it (ErrRevoked and ErrRolledBack). Error: mpi.ErrArg if the
+// change has no newcomers.
 func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 	const op = "Inter"
 	g, err := c.groups()

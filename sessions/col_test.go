@@ -4,6 +4,7 @@ package sessions_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"gompi/internal/control/protocol"
@@ -34,4 +35,34 @@ func ExampleCOL() {
 	// Output:
 	// {"version":1,"model":{"kind":"fitted","points":[{"p":4,"seconds":0.275},{"p":8,"seconds":0.15}]},"min":2,"max":64,"cost":"0.15 + 2.5/min(p,q)"} <nil>
 	// false true
+}
+
+// A COL of the public package has every field and the JSON form of the internal one.
+func TestCOLForms(t *testing.T) {
+	for _, x := range []struct{ public, internal any }{
+		{sessions.COL{}, col.COL{}}, {sessions.COLModel{}, col.Model{}}, {sessions.COLPoint{}, col.Point{}},
+	} {
+		public, internal := reflect.TypeOf(x.public), reflect.TypeOf(x.internal)
+		for _, f := range reflect.VisibleFields(internal) {
+			g, ok := public.FieldByName(f.Name)
+			if f.IsExported() && (!ok || g.Tag != f.Tag || g.Type.Kind() != f.Type.Kind()) {
+				t.Errorf("%v has the field %s %v `%s`, %v has %v `%s`", internal, f.Name, f.Type, f.Tag, public, g.Type, g.Tag)
+			}
+		}
+	}
+	for _, text := range []string{
+		`{"version":1,"model":{"kind":"table","points":[{"p":1,"seconds":4},{"p":2,"seconds":2.5}]},"min":1,"max":8,"pref":4,"sizes":[1,2,4,8],"invalid":[3],"power_of_two":true,"delta":1,"factor":2,"mapping":"2:node","priority":3,"cost":"1+p*q","hysteresis":0.1,"settle":5,"remaining":100}`,
+		`{"version":1,"model":{"kind":"amdahl","serial":1,"parallel":2}}`,
+		`{"version":1,"model":{"kind":"linear","slope":1,"offset":2,"unit":3}}`,
+		`{"version":1,"model":{"kind":"expression","time":"4/p"}}`,
+	} {
+		c, err := sessions.ParseCOL([]byte(text))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got, err := c.Encode(); err != nil || string(got) != text {
+			t.Errorf("%s, %v, want %s", got, err, text)
+		}
+	}
 }

@@ -13,7 +13,8 @@ import (
 	"gompi/mpi"
 )
 
-// Group is the processes of a set, also those that have ended. Local.
+// Group returns the processes of a set, those that have ended too. Local. Errors:
+// ErrSet, ErrSetGone, ErrSession.
 // MPI 4.1 section 11.3.2.
 func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	defer s.raise(&err)
@@ -33,20 +34,24 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	return s.proc.Core().Group(m, over, s.CallErrorHandler).(mpi.Group).WithSendBuffer(s.space), nil
 }
 
-// Comm makes a communicator of the processes of a set: the k-th call of each member
-// for one set, over all its sessions, gives the same one. Members make these
-// calls in the same order; where several goroutines make communicators, use
-// mpi.CommFromGroup with tags. Collective over the set: the first 8 return
-// without a message on all members (7 of a world and of a change's Result, which come
-// with one), the others on the first member at once, and elsewhere when that has
-// called. A member that has failed, or fails, is left to the
-// first use of the communicator. The empty set gives nil. gompi://main is the main
-// set as it is when the member calls, Main names one that is the same for all.
+// Comm makes a communicator of the processes of a set.
 //
-// A communicator over an output of a change that is not decided, or over a set made of
-// such, is revoked when the change is rolled back (ErrRevoked and ErrRolledBack).
+// Collective over the set. The k-th call of each member for one set, over all its
+// sessions, gives the same communicator, so members make these calls in the same order.
+// Where several goroutines make communicators, use mpi.CommFromGroup with tags. The
+// first 8 calls return without a message on all members (7 for a world and for a change's
+// Result, which come with one). A further call returns at once on the first member, and on
+// the others when the first member has called.
 //
-// Close ends the communicator, if Free or Disconnect has not. MPI 4.1 section 11.3.
+// The empty set gives nil. gompi://main is the main set at the time of each member's
+// call; Main returns a name that is the same for all. A communicator over an output of an
+// undecided change, or over a set made of such outputs, is revoked when the change is rolled
+// back (ErrRevoked and ErrRolledBack). Close ends the communicator, if Free or Disconnect
+// has not.
+//
+// Errors: mpi.ErrRank if the caller is not in the set; ErrSet, ErrSetGone, ErrSession. A
+// member that has failed is found by the first use of the communicator, not by Comm.
+// MPI 4.1 section 11.3.
 func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
 	defer s.raise(&err)
 	const op = "Comm"
@@ -58,7 +63,7 @@ func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
 	}
 	h, err := s.find(op, name)
 	if err == nil {
-		h.again()
+		h.retain()
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -82,8 +87,8 @@ func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
 	return c, nil
 }
 
-// make makes the next communicator of a set.
-func (s *Session) make(op fault.Call, h *held, name string) (*mpi.Comm, error) {
+// make makes the next communicator of a set. The caller holds h.
+func (s *Session) make(op fault.Call, h *setRef, name string) (*mpi.Comm, error) {
 	p := s.process()
 	if h.set.Members.Index(p.Self) < 0 {
 		return nil, s.fail(mpi.ErrRank, string(op), errors.New("the calling process is not in the set"))
@@ -110,8 +115,8 @@ func (s *Session) make(op fault.Call, h *held, name string) (*mpi.Comm, error) {
 	return c, nil
 }
 
-// keep notes a communicator for Close; mu is held. Those that were freed are forgotten
-// when there are twice as many as there were living ones.
+// keep notes a communicator for Close; mu is held. When the list has grown to twice the
+// communicators that lived last time, it drops the freed ones.
 func (s *Session) keep(c *mpi.Comm) {
 	if len(s.comms) == cap(s.comms) {
 		var rest []*mpi.Comm

@@ -15,24 +15,31 @@ import (
 	"gompi/mpi"
 )
 
-// Commit says that the change may hold as far as this process is concerned, and waits
-// until all have said so who are in its sets and live: then the change is committed,
-// or it was rolled back before. Members that stay, and newcomers, get a communicator
-// over the Result (nil of a change without one, and for who is Beside it and has no
-// vote), with the ranks of that set. A member
-// that leaves gets ErrLeaving when what it has sent is delivered and what it waits for
-// alone was withdrawn, which the error names; its main function should return the
-// error, and the process ends with status 0. ErrRolledBack: nothing has changed, and
-// the caller goes on with the iteration in which it was handed the change, as those do
-// who came later and were not; a newcomer's main function returns the error, likewise. When ctx
-// ends before the decision the vote stands, and Commit may be called again. Collective
-// over all who vote.
+// Commit votes for the change and waits for the decision.
+//
+// Collective over the living processes of the change's sets, which all vote. A process
+// that is Beside the change has no vote: its Commit only waits. The change is committed
+// when all have voted, unless it was rolled back before.
+//
+// Outcomes:
+//   - A member that stays and a newcomer get a communicator over the Result, with the
+//     ranks of that set. It is nil if the change has no Result, and in a process that is
+//     Beside it.
+//   - A member that leaves gets ErrLeaving. Its messages are delivered then, and its
+//     receives without a message are withdrawn; the error names them. Its main function
+//     should return the error: the process ends with status 0.
+//   - ErrRolledBack: nothing has changed. A member goes on with the iteration in which it
+//     got the change, and so do members that did not get it. A newcomer's main function
+//     returns the error.
+//   - mpi.ErrCancelled: ctx has ended before the decision. The vote stands, and Commit may
+//     be called again.
 func (c *Change) Commit(ctx context.Context) (*mpi.Comm, error) {
 	return c.consume(ctx, "Commit", false)
 }
 
-// Complete is Commit for all: the others need not vote, and the change is committed at
-// once if it was not rolled back before. They are handed it nevertheless.
+// Complete commits the change for all members: the others need not vote. They still get
+// the change. One process calls it. It commits at once, unless the change was rolled back
+// before. Outcomes: those of Commit.
 func (c *Change) Complete(ctx context.Context) (*mpi.Comm, error) {
 	return c.consume(ctx, "Complete", true)
 }
@@ -59,7 +66,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	if err := c.vote(op, voted, all); err != nil {
 		return nil, err
 	}
-	stay := c.core().Leaving(op) // a roll call shows who waits
+	stay := c.core().Leaving(op) // the report of blocked calls shows it
 	committed, err := c.decision(ctx, op)
 	stay()
 	if err != nil {
@@ -74,7 +81,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 			return nil, err
 		}
 	default:
-		comm, c.early = c.early, nil
+		comm, c.resultComm = c.resultComm, nil
 	}
 	if c.core().Decided(c.body.Op, committed); committed && c.Role != Beside {
 		c.core().Changed(c.body.Op)
@@ -84,12 +91,16 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	return comm, err
 }
 
-// Comm is the communicator over the Result, before the decision: that which Commit returns,
-// so what was made of it (attributes, windows, pending requests) stays when the change is
-// committed. When it is rolled back the communicator is revoked (ErrRevoked and
-// ErrRolledBack), and freed by Commit. ErrArg on a process that leaves or is Beside, and of
-// a change without a Result; ErrRolledBack: nothing comes of the change. Without a message
-// between the members; local, but for a newcomer's round trip to the head.
+// Comm returns the communicator over the Result before the decision. Commit returns the
+// same one, so attributes, windows and pending requests of it stay when the change is
+// committed. When the change is rolled back the communicator is revoked (ErrRevoked and
+// ErrRolledBack), and Commit frees it.
+//
+// Members that stay and newcomers call it. Local, but for a newcomer's round trip to the
+// head; no message passes between the members.
+//
+// Errors: mpi.ErrArg in a process that leaves or is Beside, and if there is no Result;
+// ErrRolledBack if the change was rolled back.
 func (c *Change) Comm(ctx context.Context) (*mpi.Comm, error) {
 	const op = "Comm"
 	if c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
@@ -113,14 +124,14 @@ func (c *Change) Comm(ctx context.Context) (*mpi.Comm, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	if !c.shared {
-		c.shared = true
-		c.early.Core().Comm().Over([]*core.Output{core.NewOutput(c.body.Op, c.body.Result.Number)})
+	if !c.commUsed {
+		c.commUsed = true
+		c.resultComm.Core().Comm().Over([]*core.Output{core.NewOutput(c.body.Op, c.body.Result.Number)})
 	}
-	return c.early, nil
+	return c.resultComm, nil
 }
 
-// stands is an error if the change was rolled back.
+// stands returns an error if the change was rolled back.
 func (c *Change) stands(ctx context.Context, op string) error {
 	if c.page != nil {
 		if s, here := c.page.lines.Decision(c.number); here {
@@ -138,21 +149,21 @@ func (c *Change) stands(ctx context.Context, op string) error {
 }
 
 // prepare makes the communicator over the Result, before the decision, so that all
-// members use its memory when that falls.
+// members can use its memory once it falls.
 func (c *Change) prepare() error {
-	if c.early != nil || c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
+	if c.resultComm != nil || c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
 		return nil
 	}
 	made, err := c.proc.Core().Make(c.core().InSet(c.body.Result))
 	if err != nil {
 		return err
 	}
-	c.early = made.(*mpi.Comm)
-	c.early.Core().Comm().UseGiven(c.body.Result, c.board)
+	c.resultComm = made.(*mpi.Comm)
+	c.resultComm.Core().Comm().UseGiven(c.body.Result, c.board)
 	return nil
 }
 
-// vote says this process's word, or that of all.
+// vote gives the vote of this process, or commits for all.
 func (c *Change) vote(op string, voted, all bool) error {
 	onPage := c.page != nil && c.body.Votes
 	switch {
@@ -201,9 +212,10 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 	return state == changepage.Committed, nil
 }
 
-// Decided waits until the change is committed, true, or rolled back, false, without a
-// word of this process: for who has found that its part cannot be done, and knows that
-// others will end the change. Commit then says what it says. Local.
+// Decided waits for the decision without a vote of this process, and reports true for a
+// commit, false for a rollback. It is for a process that cannot do its part and knows
+// that others will end the change. Commit still has to follow, and returns the outcome.
+// Local.
 func (c *Change) Decided(ctx context.Context) (committed bool, err error) {
 	c.mu.Lock()
 	if c.over {
@@ -218,7 +230,8 @@ func (c *Change) Decided(ctx context.Context) (committed bool, err error) {
 	return c.decision(ctx, "Decided")
 }
 
-// leave takes leave of the others. Its error is ErrLeaving, or that it was given up.
+// leave ends what this process has begun with others, before it leaves the job. Its
+// error is ErrLeaving, or why that failed.
 func (c *Change) leave(ctx context.Context, op string) error {
 	watchersOf(c.proc).dismiss()
 	undone, f := c.core().Retire(ctx)
@@ -232,28 +245,28 @@ func (c *Change) leave(ctx context.Context, op string) error {
 	return newError(ErrLeaving, op, why)
 }
 
-// end notes the outcome.
+// end notes the outcome and releases what the change holds.
 func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 	c.mu.Lock()
 	c.over, c.comm, c.err = true, comm, err
 	c.mu.Unlock()
-	if c.early != nil {
-		_ = c.early.Free() // of the change nothing comes
-		c.early = nil
+	if c.resultComm != nil {
+		_ = c.resultComm.Free() // rolled back
+		c.resultComm = nil
 	}
 	if c.page != nil {
 		if committed && c.body.Result.Number != 0 && !c.options.Stay {
 			c.page.over.Store(true)
 		}
-		c.kept.end(committed)
+		c.pages.end(committed)
 	}
-	if c.joined != nil {
-		_ = c.joined() // it goes on being a part of the job, or has left it
+	if c.release != nil {
+		_ = c.release() // the process stays in the job, or has left it
 	}
 }
 
-// ended reports whether a change that was handed out is over; if its watcher has to
-// follow another set, next is its page, and err why it cannot.
+// ended reports whether a delivered change is over. If its watcher has to follow another
+// set, next is the page of that, and err why there is none.
 func (c *Change) ended() (over bool, next *page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,8 +278,33 @@ func (c *Change) ended() (over bool, next *page, err error) {
 		return true, nil, nil
 	case c.err != nil:
 		return true, nil, c.err
-	case c.lost != nil:
-		return true, nil, newError(ErrNoWatch, "Check", c.lost)
+	case c.noPage != nil:
+		return true, nil, newError(ErrNoWatch, "Check", c.noPage)
 	}
-	return true, c.kept.goOn(), nil
+	return true, c.pages.takeResult(), nil
+}
+
+// Provide names the set that takes the place of the input of a change without a Result,
+// of the kinds Add and Sub. At the commit the set becomes gompi://main if the input is
+// that, and it lives like an output. Provide returns the set's own name, which stands for
+// the set in all processes and for good.
+//
+// One process calls it, before its Commit. Local, but for round trips to the head.
+//
+// Errors: ErrRefused if another process has called it, or if members do not see the change
+// yet, or not any more; mpi.ErrArg if the caller was not in the input.
+func (c *Change) Provide(ctx context.Context, set string) (string, error) {
+	const op = "Provide"
+	if c.page == nil || c.Role == Beside {
+		return "", newError(mpi.ErrArg, op, fmt.Errorf("this process, which is %v, was not in %s", c.Role, c.Input))
+	}
+	ref, err := registryOf(c.core()).hold(ctx, set)
+	if err != nil {
+		return "", controlError(ctx, op, err)
+	}
+	defer ref.drop()
+	if err := c.core().Control.Ask(ctx, &protocol.Provide{Op: c.body.Op, Set: ref.set.Number}, &protocol.Empty{Kind: protocol.KindReply}); err != nil {
+		return "", controlError(ctx, op, err)
+	}
+	return ref.set.URI, nil
 }

@@ -13,11 +13,11 @@ import (
 
 // The classes of errors that this package adds, for errors.Is.
 const (
-	ErrSession     = mpi.ErrSession     // the session was closed
+	ErrSession     = mpi.ErrSession     // the session or the watch was closed
 	ErrSet         = mpi.ErrSet         // no such process set
-	ErrSetGone     = mpi.ErrSetGone     // nobody holds the process set any more
+	ErrSetGone     = mpi.ErrSetGone     // no process holds the process set any more
 	ErrSetReplaced = mpi.ErrSetReplaced // a change has replaced the process set
-	ErrNoWatch     = mpi.ErrNoWatch     // nobody can follow a change of the process set
+	ErrNoWatch     = mpi.ErrNoWatch     // no member can follow a change of the process set
 	ErrRefused     = mpi.ErrRefused     // an operation was refused
 	ErrTooLate     = mpi.ErrTooLate     // a change was accepted, and cannot be cancelled
 	ErrRolledBack  = mpi.ErrRolledBack  // a change does not happen
@@ -25,12 +25,12 @@ const (
 	ErrLeft        = mpi.ErrLeft        // the other process has left
 )
 
-// newError is an error of a call.
+// newError returns the error of a call.
 func newError(class mpi.Class, op string, err error) *mpi.Error {
 	return &mpi.Error{Class: class, Op: op, Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 }
 
-// faultError is the error of a call that the engine could not do.
+// faultError returns the error of a call that failed in the engine.
 func faultError(op string, f *fault.Fault) *mpi.Error {
 	e := newError(mpi.Class(f.Class), op, f.Err)
 	if f.Peer >= 0 {
@@ -39,7 +39,7 @@ func faultError(op string, f *fault.Fault) *mpi.Error {
 	return e
 }
 
-// classOf is the class of what the control plane has said.
+// classOf returns the class of an error of the control plane.
 func classOf(err error) mpi.Class {
 	var gone *protocol.GoneError
 	switch {
@@ -63,16 +63,16 @@ func classOf(err error) mpi.Class {
 	return mpi.ErrUnreachable
 }
 
-// controlError is why the head has not answered a call, as its error. ctx is the
+// controlError returns the error of a call that the head has not answered. ctx is the
 // caller's.
 func controlError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return newError(mpi.ErrCancelled, op, context.Cause(ctx))
 	}
-	return newError(classOf(err), op, told(err))
+	return newError(classOf(err), op, detailOf(err))
 }
 
-// told is what the control plane has said, without what the class of the error says.
-func told(err error) error {
+// detailOf returns an error of the control plane without the text of its class.
+func detailOf(err error) error {
 	return protocol.Without(err, protocol.ErrTooMany, protocol.ErrSetGone, protocol.ErrNotFound, protocol.ErrRefused)
 }

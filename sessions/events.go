@@ -12,43 +12,48 @@ import (
 	"gompi/mpi"
 )
 
-// What says what an Event is about.
+// What is the kind of an Event.
 type What uint8
 
 // What happens to sets.
 const (
 	Changing What = What(protocol.SetEventOp)        // an operation over the set has come to another state
-	Gone     What = What(protocol.SetEventGone)      // nobody holds the set any more
-	Died     What = What(protocol.SetEventDied)      // a member has ended, not in order
-	Left     What = What(protocol.SetEventFinalized) // a member has left in order
+	Gone     What = What(protocol.SetEventGone)      // no process holds the set any more
+	Died     What = What(protocol.SetEventDied)      // a member has ended without finalizing
+	Left     What = What(protocol.SetEventFinalized) // a member has finalized
 )
 
-// String gives it in lower case.
+// String returns the kind in lower case.
 func (w What) String() string { return [...]string{"nothing", "changing", "gone", "died", "left"}[w%5] }
 
 // Event is one thing that has happened to a set.
 type Event struct {
 	What What
-	Set  string // as it was named in the call
-	// Operation is its number in the job, Kind what it does, and Outcome how far it is
-	// now, of Changing.
+	Set  string // as the call named it
+	// Changing: Operation is the number of the operation in the job, Kind what it does,
+	// and Outcome its state now.
 	Operation int
 	Kind      Kind
 	Outcome   Outcome
-	Rank      int // in the set, of Died and Left
-	// Missed is how many operations and ends of members were not told before this event:
-	// more than 1,024 operations, or 16,384 ends, had come since the last one was asked for.
+	Rank      int // Died and Left: in the set
+	// Missed is how many operations and ends of members were lost before this event:
+	// more than 1,024 operations, or 16,384 ends, had come since the event before.
 	Missed int
 }
 
-type interestsKey struct{}
+type subscriptionsKey struct{}
 
-// Events are what happens to sets, from when the first is asked for: operations under
-// way are told first, as far as they are. "gompi://main" is the main set, whichever it
-// is then. The iterator waits for each event. What happens between two is kept, but
-// of an operation only its latest state: so a slow reader loses nothing that still
-// holds. The sets are not held by this. It ends when all sets are gone, or with an
-// error, when ctx or the job ends. Nothing is sent to processes that do not ask.
+// Events returns the events of sets, from the first step of the iterator on. Local.
+//
+// The operations that are under way come first, in their present state. Each step waits for
+// the next event. Events between two steps are kept, but only the latest state of an
+// operation: a slow reader loses no state that still holds. "gompi://main" is the main
+// set, also after it has changed. Events does not hold the sets, and costs a process that
+// does not call it nothing.
+//
+// The iterator ends when all sets are gone, or with an error: mpi.ErrCancelled when ctx
+// ends; mpi.ErrAborted or mpi.ErrFinalized when the job or the process ends; ErrSet,
+// ErrSetGone; mpi.ErrArg for more than 1,024 sets.
 func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 	const op = "Events"
 	return func(yield func(Event, error) bool) {
@@ -81,10 +86,10 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 		if len(m.Sets) == 0 {
 			return
 		}
-		m.Number = c.Keep(interestsKey{}, func() any { return new(atomic.Uint32) }).(*atomic.Uint32).Add(1)
+		m.Number = c.Keep(subscriptionsKey{}, func() any { return new(atomic.Uint32) }).(*atomic.Uint32).Add(1)
 		defer func() {
 			end := protocol.NextEvent{Number: m.Number}
-			_ = c.Control.Ask(c.Ctx, &end, &protocol.SetEvent{}) // a job that ends keeps nothing
+			_ = c.Control.Ask(c.Ctx, &end, &protocol.SetEvent{}) // the subscription ends with the job
 		}()
 		o := &Operation{proc: c}
 		for {

@@ -4,8 +4,8 @@ package sessions
 
 import "gompi/mpi"
 
-// WithInfo gives a session hints, which are copied. None but thread_level is known to
-// this library: the others are kept for the program. MPI 4.1 section 11.3.1.
+// WithInfo opens a session with hints, which Open copies. This library knows only
+// thread_level; it keeps the others for the program. MPI 4.1 section 11.3.1.
 func WithInfo(info *mpi.Info) Option { return func(s *Session) { s.hints = info.Dup() } }
 
 // Hints returns a copy of the session's hints. thread_level is always

@@ -10,25 +10,26 @@ import (
 	"gompi/mpi"
 )
 
-// Info is what is known of a process set.
+// Info describes a process set.
 type Info struct {
 	Size     int
-	Dynamic  bool // it came of a change, or its changes are followed
+	Dynamic  bool // it came of a change, or a process follows its changes
 	Included bool // the calling process is a member
-	Primary  bool // and the first of those that live
-	Hosts    int  // on which they are, or were, as far as that is known; 0: it is not
-	// Died and Left are the ranks of members that have died, or left in order.
+	Primary  bool // the calling process is the first living member
+	Hosts    int  // of its members, also of those that have ended; 0: not known
+	// Died and Left are the ranks of members that have died, or have finalized.
 	Died, Left []int
 }
 
-// Hints is i as MPI has it: mpi_size, mpi_dyn, mpi_included and mpi_primary.
+// Hints returns i under the keys of MPI: mpi_size, mpi_dyn, mpi_included and mpi_primary.
+// Local.
 // MPI 4.1 section 11.3.2.
 func (i Info) Hints() *mpi.Info {
 	yes := map[bool]string{true: "True", false: "False"}
 	return mpi.NewInfo("mpi_size", strconv.Itoa(i.Size), "mpi_dyn", yes[i.Dynamic], "mpi_included", yes[i.Included], "mpi_primary", yes[i.Primary])
 }
 
-// hostsIn counts the hosts of a set; 0: one of them is not known.
+// hostsIn counts the hosts of a set; 0: the host of a member is not known.
 func hostsIn(s *wire.Set) int {
 	on := map[uint32]bool{}
 	for _, r := range s.Hosts {
@@ -40,7 +41,8 @@ func hostsIn(s *wire.Set) int {
 	return len(on)
 }
 
-// Info tells of a process set as it is now. Local. MPI 4.1 section 11.3.2.
+// Info describes a process set as it is now. Local, but for one round trip to the head.
+// Errors: ErrSet, ErrSetGone, ErrSession. MPI 4.1 section 11.3.2.
 func (s *Session) Info(name string) (_ Info, err error) {
 	defer s.raise(&err)
 	const op = "Info"
@@ -55,7 +57,7 @@ func (s *Session) Info(name string) (_ Info, err error) {
 	}
 	var b protocol.DescribeBody
 	if err := s.process().Control.Ask(s.ctx, &protocol.Set{Kind: protocol.KindDescribe, Number: h.set.Number}, &b); err != nil {
-		return Info{}, s.fail(classOf(err), op, told(err))
+		return Info{}, s.fail(classOf(err), op, detailOf(err))
 	}
 	m := h.set.Members
 	i := Info{Size: m.Len(), Dynamic: b.Dynamic}

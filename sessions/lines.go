@@ -9,23 +9,22 @@ import (
 	"gompi/internal/control/changepage"
 )
 
-// Line is what a member of a watched set says of itself, without a message.
+// Line is what a member of a watched set writes of itself on the set's page.
 type Line struct {
-	Iteration int           // of its last Check; -1: it has not called any
-	Time      time.Duration // of an iteration, the mean of those of the last 10 ms or so; 0: not known
-	Bytes     int64         // see AddBytes; from 0 again after each change of the set
+	Iteration int           // of its last Check; -1: it has not called Check
+	Time      time.Duration // the mean time of an iteration over the last 10 ms or so; 0: not known
+	Bytes     int64         // see AddBytes; 0 again after each change of the set
 }
 
-// What a member may say at most.
+// Bounds of a line that is shown.
 const (
 	mostTime  = time.Hour
 	mostBytes = 1 << 50
 )
 
-// Lines are those of the members that are on the caller's host, by their ranks in the
-// set that is watched: for rank, line := range w.Lines. Nobody is asked, nothing is
-// allocated, and any goroutine may look at any time. There are none once the watch is
-// closed.
+// Lines yields the lines of the members on the caller's host, by their ranks in the
+// watched set: for rank, line := range w.Lines. It sends no message and allocates nothing.
+// Any goroutine may call it at any time. It yields nothing once the watch is closed. Local.
 func (w *Watcher) Lines(yield func(rank int, l Line) bool) {
 	w.mu.Lock()
 	g, of := w.page, w.of
@@ -61,10 +60,10 @@ func lineOf(l changepage.MemberReport) Line {
 	return x
 }
 
-// AddTime adds to f how long an iteration takes just now with as many processes as the
-// set that is watched has: the longest of Line.Time of the members on the caller's host;
-// nothing while none is known. Who calls it before each Commit has a fit after the
-// first change of size. Local; any goroutine may call it.
+// AddTime adds to f the present time of an iteration with the size of the watched set: the
+// longest Line.Time of the members on the caller's host. It adds nothing while no time is
+// known. A program that calls it before each Commit has a fit after the first change of
+// size. Any goroutine may call it. Local.
 func (w *Watcher) AddTime(f *COLFit) {
 	longest := time.Duration(0)
 	for _, l := range w.Lines {
@@ -76,11 +75,10 @@ func (w *Watcher) AddTime(f *COLFit) {
 	f.Add(size, longest.Seconds())
 }
 
-// AddBytes says that a layer has moved n more bytes of the data that a change waits for,
-// on this process, of the set as it is now: while members hold a change back (Options.Hold)
-// and bytes are added by any of them, its deadline (Deadlines.Accept) begins anew, and so does
-// that of the votes (Deadlines.Commit) when members were handed it. Any goroutine may call it.
-// Local.
+// AddBytes reports that this member has moved n more bytes of the data that a change waits
+// for. A report of any member begins one deadline of the change anew: that of the members
+// (Deadlines.Accept) while they hold the change back (Options.Hold), that of the votes
+// (Deadlines.Commit) once members got the change. Any goroutine may call it. Local.
 func (w *Watcher) AddBytes(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

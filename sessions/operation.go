@@ -14,49 +14,50 @@ import (
 	"gompi/mpi"
 )
 
-// State is how far an operation is.
+// State is the state of an operation.
 type State uint8
 
 // The states, in the order in which they come.
 const (
-	Queued    State = State(change.Queued)    // what it needs is taken
+	Queued    State = State(change.Queued)    // it waits for other operations, or for slots
 	Granted   State = State(change.Granted)   // processes, names and members are reserved
 	Launching State = State(change.Launching) // newcomers start
-	Ready     State = State(change.Ready)     // they have joined: members see the change
-	Adopting  State = State(change.Adopting)  // somebody was handed it
-	Committed State = State(change.Committed) // it holds
-	Done      State = State(change.Done)      // who leaves is gone
+	Ready     State = State(change.Ready)     // newcomers have joined: members see the change
+	Adopting  State = State(change.Adopting)  // the first member got the change
+	Committed State = State(change.Committed) // the sets have changed
+	Done      State = State(change.Done)      // the processes that leave are gone
 
-	Refused    State = State(change.Refused)
-	Cancelled  State = State(change.Cancelled)
-	RolledBack State = State(change.RolledBack)
+	Refused    State = State(change.Refused)    // it was not taken, or became impossible
+	Cancelled  State = State(change.Cancelled)  // Cancel has withdrawn it
+	RolledBack State = State(change.RolledBack) // it does not happen, and nothing has changed
 )
 
-// String gives the state in lower case.
+// String returns the state in lower case.
 func (s State) String() string { return change.State(s).String() }
 
-// Over reports whether nothing comes after s.
+// Over reports whether s is the last state of an operation.
 func (s State) Over() bool { return change.State(s).Over() }
 
-// Operation is one that was submitted. Its methods may be called from any goroutine.
+// Operation is a submitted request for a change. Any goroutine may call its methods. Free
+// must follow.
 type Operation struct {
 	proc    *core.Process
 	release func() error
 
 	mu   sync.Mutex
-	body protocol.OpBody // the last that was said
+	body protocol.OpBody // the head's last answer
 	free bool
 }
 
-// Output is the sets that an operation, or a part of one, has made; "" stands for none.
+// Output names the sets that an operation, or a part of one, has made; "" means no set.
 type Output struct {
-	Joining []string // of newcomers, by position, or a set a host: see Start
-	Leaving string   // of those who leave
-	Result  string   // what the input becomes
+	Joining []string // the sets of newcomers, by position, or one set per host: see Start
+	Leaving string   // the set of the processes that leave
+	Result  string   // the set that the input becomes
 }
 
-// List is the names, by position: Replace has leaving, joining, result; Grow joining and
-// result; Shrink leaving and result; Add and Sub what they have.
+// List returns the names by position: leaving, joining, result, of those that the
+// operation has made.
 func (o *Output) List() []string {
 	var list []string
 	if o.Leaving != "" {
@@ -69,32 +70,32 @@ func (o *Output) List() []string {
 	return list
 }
 
-// Outputs are those of an operation, a value for each part.
+// Outputs are the outputs of an operation, one for each part.
 type Outputs []Output
 
-// Times is when an operation came how far, as the head saw it: as spans since it was
-// asked for, 0 for what has not come.
+// Times is when an operation reached its states, by the head's clock: the time of the
+// request, and the time from then to each event; 0: the event has not come.
 type Times struct {
-	Asked   time.Time
-	Granted time.Duration // places, members and names were there
-	Ordered time.Duration // the first start, or the news of a removal, was ordered
-	Ready   time.Duration // all newcomers were there
-	Adopted time.Duration // somebody was handed the change
-	Decided time.Duration // it was committed, or over without
-	Gone    time.Duration // the last leaver's pid was free
+	Asked   time.Time     // the request
+	Granted time.Duration // slots, members and names were reserved
+	Ordered time.Duration // the head ordered the first start, or announced the removal
+	Ready   time.Duration // all newcomers had joined
+	Adopted time.Duration // the first member got the change
+	Decided time.Duration // it was committed, or over without a commit
+	Gone    time.Duration // the pid of the last leaver was free
 }
 
-// Outcome is what came of an operation.
+// Outcome is the state and the result of an operation.
 type Outcome struct {
 	State   State
 	Outputs Outputs
 	Times   Times
-	// Err says why it has not happened: a *RefusedError, or an *mpi.Error of class
-	// ErrRolledBack or ErrCancelled.
+	// Err is why the change has not happened: a *RefusedError, or an *mpi.Error of class
+	// ErrRolledBack or mpi.ErrCancelled; else nil.
 	Err error
 }
 
-// await waits until the operation is as far, or over.
+// await waits until the operation is in state until, or over.
 func (o *Operation) await(ctx context.Context, op string, until change.State) (protocol.OpBody, error) {
 	o.mu.Lock()
 	b, free := o.body, o.free
@@ -117,7 +118,7 @@ func (o *Operation) await(ctx context.Context, op string, until change.State) (p
 	return next, nil
 }
 
-// outcome is what an answer of the head says.
+// outcome returns the outcome that an answer of the head says.
 func (o *Operation) outcome(b *protocol.OpBody) Outcome {
 	t := &b.Times
 	x := Outcome{
@@ -161,8 +162,8 @@ func (o *Operation) outputs(b *protocol.OpBody) Outputs {
 }
 
 // Granted waits until the operation is granted, and returns its outputs: they have
-// names, members and stores from then on. It is the error of the outcome if the
-// operation is over before.
+// names, members and stores from then on. Local. Errors: that of the outcome if the
+// operation ends before; mpi.ErrCancelled when ctx ends.
 func (o *Operation) Granted(ctx context.Context) (Outputs, error) {
 	b, err := o.await(ctx, "Granted", change.Granted)
 	if err != nil {
@@ -172,7 +173,8 @@ func (o *Operation) Granted(ctx context.Context) (Outputs, error) {
 	return x.Outputs, x.Err
 }
 
-// Decided waits until the change is committed, or does not happen.
+// Decided waits until the change is committed, or over without a commit. Local. Error:
+// mpi.ErrCancelled when ctx ends.
 func (o *Operation) Decided(ctx context.Context) (Outcome, error) {
 	b, err := o.await(ctx, "Decided", change.Committed)
 	if err != nil {
@@ -181,8 +183,8 @@ func (o *Operation) Decided(ctx context.Context) (Outcome, error) {
 	return o.outcome(&b), nil
 }
 
-// Wait waits until the operation is over: it does not happen, or all who leave by it
-// are gone.
+// Wait waits until the operation is over: the change does not happen, or all processes
+// that leave by it are gone. Local. Error: mpi.ErrCancelled when ctx ends.
 func (o *Operation) Wait(ctx context.Context) (Outcome, error) {
 	b, err := o.await(ctx, "Wait", change.Done)
 	if err != nil {
@@ -191,9 +193,9 @@ func (o *Operation) Wait(ctx context.Context) (Outcome, error) {
 	return o.outcome(&b), nil
 }
 
-// Cancel withdraws the operation: it ends Cancelled, and nil is returned, unless
-// somebody was handed the change before, ErrTooLate: then it must be consumed. Of one
-// that is over nil, too.
+// Cancel withdraws the operation, which ends in the state Cancelled. It returns nil as
+// well if the operation is over. Local, but for one round trip to the head. Error:
+// ErrTooLate if a member got the change before; the members have to commit it then.
 func (o *Operation) Cancel(ctx context.Context) error {
 	const op = "Cancel"
 	o.mu.Lock()
@@ -222,7 +224,8 @@ func (o *Operation) number() uint32 {
 	return o.body.Op
 }
 
-// State is how far the operation is.
+// State returns the state of the operation now. Local, but for one round trip to the
+// head.
 func (o *Operation) State() State {
 	b, err := o.await(o.proc.Ctx, "State", change.Queued)
 	if err != nil {
@@ -233,10 +236,10 @@ func (o *Operation) State() State {
 	return State(b.State)
 }
 
-// Update gives the manager of resources something else to know of the job, in the place
-// of Request.COL: until the operation is granted. After that the error is of class
-// ErrRefused. It is at most 64 KiB; gompictl ops shows how long it is. Local, but for one
-// round trip to the head.
+// Update replaces Request.COL of an operation that is not granted yet: what the resource
+// manager knows of the job. gompictl ops shows its length. Local, but for one round trip to
+// the head. Errors: ErrRefused once the operation is granted; mpi.ErrArg for more than
+// 64 KiB.
 func (o *Operation) Update(col []byte) error {
 	const op = "Update"
 	if len(col) > protocol.MaxCOL {
@@ -248,15 +251,15 @@ func (o *Operation) Update(col []byte) error {
 	return nil
 }
 
-// Free tells that nobody will ask for the operation any more, which goes on. It is
-// called once for each operation. Local.
+// Free releases the head's record of the operation, which goes on. The caller does not use
+// the Operation afterwards. Local.
 func (o *Operation) Free() {
 	o.mu.Lock()
 	free := o.free
 	o.free = true
 	o.mu.Unlock()
 	if !free {
-		_ = o.proc.Control.Tell(&protocol.Op{Kind: protocol.KindForget, Op: o.number()}) // a connection that is lost keeps nothing
+		_ = o.proc.Control.Tell(&protocol.Op{Kind: protocol.KindForget, Op: o.number()}) // a lost connection frees it as well
 		_ = o.release()
 	}
 }

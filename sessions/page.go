@@ -15,31 +15,33 @@ import (
 	"gompi/internal/engine"
 )
 
-// page is the page of a set as one of its members has it.
+// page is the change page of a set, as one of its members uses it. Its methods may be
+// called from any goroutine.
 type page struct {
 	proc   *core.Process
 	set    uint32
 	body   protocol.PageBody
 	lines  changepage.Page
 	member *changepage.Member
-	common *common
-	kept   *mapping     // that the page is in; nil: there is nobody else
+	host   *hostMemory
+	kept   *mapping     // that holds the page; nil: the set has one member
 	users  atomic.Int32 // a watcher, and changes that are not over
-	over   atomic.Bool  // another page has come in its place
+	over   atomic.Bool  // the page of a Result has replaced it
 }
 
-// openPage takes over the descriptors of an answer; -1: the process has what they
-// stand for. The page has one user. On an error the process still holds the page.
+// openPage opens the page that an answer of the agent names, with one user. It takes over
+// the descriptors; -1 means that the process has mapped the memory already. On an error
+// the process still holds the page.
 func openPage(p *core.Process, set uint32, b protocol.PageBody, fds [protocol.FrameFDs]int, o protocol.Options) (*page, error) {
-	g := &page{proc: p, set: set, body: b, common: commonOf(p)}
+	g := &page{proc: p, set: set, body: b, host: hostMemoryOf(p)}
 	g.users.Store(1)
-	if b.X.Bytes == 0 { // there is nobody else
+	if b.X.Bytes == 0 { // the set has one member
 		return g, g.view(make([]byte, changepage.Bytes(b.Members)), o)
 	}
-	err := g.common.hear(fds[1])
+	err := g.host.openBell(fds[1])
 	if err == nil {
 		var memory []byte
-		if g.kept, memory, err = g.common.extent(&b.X, fds[0]); err == nil {
+		if g.kept, memory, err = g.host.extent(&b.X, fds[0]); err == nil {
 			err = g.view(memory, o)
 		}
 	}
@@ -57,21 +59,21 @@ func (g *page) view(memory []byte, o protocol.Options) (err error) {
 	return err
 }
 
-// ring wakes all who wait for something on the page.
-func (g *page) ring() { g.common.ring() }
+// ring wakes all processes that wait for something on the page.
+func (g *page) ring() { g.host.ring() }
 
-// await waits until what stands on the page is so, which takes as long as others take
-// to come. Who writes there rings the bell.
-func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Fault {
+// await waits until the page fulfils a condition. It may take as long as other processes
+// compute. A process that writes on the page rings the bell.
+func (g *page) await(ctx context.Context, op string, condition func() bool) *fault.Fault {
 	return g.proc.Engine.Await(&engine.Await{
 		Op: fault.Call(op), Rank: -1, User: ctx, Slow: true,
-		Ready: func() (bool, *fault.Fault) { return so(), nil },
+		Ready: func() (bool, *fault.Fault) { return condition(), nil },
 	})
 }
 
-// awaitAsked waits until the head has found the iteration of a change, which it does when
-// somebody waits for it.
-func (g *page) awaitAsked(ctx context.Context, op string) *fault.Fault {
+// awaitIteration waits until the head has found the iteration of a change. The head looks
+// for it when a process asks.
+func (g *page) awaitIteration(ctx context.Context, op string) *fault.Fault {
 	c := g.lines.PausedChange()
 	if c == 0 {
 		return nil
@@ -80,20 +82,20 @@ func (g *page) awaitAsked(ctx context.Context, op string) *fault.Fault {
 	return g.await(ctx, op, func() bool { return g.lines.PausedChange() != c })
 }
 
-// awaitAside is await of a goroutine that waits while others compute.
-func (g *page) awaitAside(ctx context.Context, so func() bool) *fault.Fault {
+// awaitAside is await for a goroutine beside those that compute.
+func (g *page) awaitAside(ctx context.Context, condition func() bool) *fault.Fault {
 	return g.proc.Engine.Await(&engine.Await{
-		User: ctx, Rank: -1, Aside: true, Ready: func() (bool, *fault.Fault) { return so(), nil },
+		User: ctx, Rank: -1, Aside: true, Ready: func() (bool, *fault.Fault) { return condition(), nil },
 	})
 }
 
-// decided tells of what this process has decided of a change.
+// decided announces that this process has voted, or decided, on a change.
 func (g *page) decided(c changepage.Change) {
 	g.ring()
 	g.tell(c)
 }
 
-// tell tells the agent that something of a change is to be looked at.
+// tell asks the agent to look at a change.
 func (g *page) tell(c changepage.Change) {
 	// A connection that is lost ends the job.
 	_ = g.proc.Control.Tell(&protocol.StatusWord{Set: g.set, Change: uint32(c)})
@@ -101,19 +103,19 @@ func (g *page) tell(c changepage.Change) {
 
 func (g *page) retain() { g.users.Add(1) }
 
-// release ends one use. Nobody looks at the memory after the last.
+// release ends one use. The process does not read the memory after the last one.
 func (g *page) release() {
 	switch {
 	case g.users.Add(-1) > 0:
 	case g.over.Load():
-		g.member.Leave() // the agent finds that out when it needs to
+		g.member.Leave() // the agent reads that when it needs to
 		runtime.KeepAlive(g)
 	default:
 		leavePage(g.proc, &g.body)
 	}
 }
 
-// leavePage: the process does not touch a page any more that it was given.
+// leavePage tells the agent that the process does not touch a page any more.
 func leavePage(p *core.Process, b *protocol.PageBody) {
-	_ = p.Control.LeaveCommon(b.X) // who has no connection any more holds nothing
+	_ = p.Control.LeaveCommon(b.X) // a lost connection returns the page as well
 }

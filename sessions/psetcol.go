@@ -13,12 +13,12 @@ import (
 	"gompi/mpi"
 )
 
-// The keys of the info of PSetOp that are for a resource manager. What the published
-// interface says by expressions of Python, which its manager evaluates, is said by names
-// and numbers; gompi runs no code of a request.
+// The keys of the info of PSetOp that are for a resource manager. The published
+// interface has expressions of Python here, which its manager evaluates. gompi runs no code
+// of a request: its keys have names and numbers.
 const (
-	// COLText is a COL in its JSON form; the keys below, and ProcsMin, ProcsMax and
-	// ProcsPref, take precedence over what it says.
+	// COLText is a COL in its JSON form. The keys below, and ProcsMin, ProcsMax and
+	// ProcsPref, take precedence over it.
 	COLText = "col"
 	// COLPriority is COL.Priority.
 	COLPriority = "priority"
@@ -34,10 +34,10 @@ const (
 	colGenerator = "output_space_generator"
 )
 
-// ofCOL are the params that do not belong to the model.
+// ofCOL are the parameters that belong to the COL, not to its model.
 var ofCOL = []string{"delta", "factor", "mapping", "power_of_two"}
 
-// colOf is what an info says for a resource manager; nil: nothing.
+// colOf returns the encoded COL that an info describes; nil: none.
 func colOf(info *mpi.Info) ([]byte, error) {
 	col, model := map[string]any{}, map[string]any{}
 	if text, ok := info.Lookup(COLText); ok {
@@ -57,7 +57,7 @@ func colOf(info *mpi.Info) ([]byte, error) {
 	if text, ok := info.Lookup(COLPriority); ok {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s is %.40q: a number is wanted", COLPriority, text)
+			return nil, fmt.Errorf("%s is %.40q, not a number", COLPriority, text)
 		}
 		col["priority"] = n
 	}
@@ -91,7 +91,7 @@ func colOf(info *mpi.Info) ([]byte, error) {
 	}
 	for key, name := range map[string]string{ProcsMin: "min", ProcsMax: "max", ProcsPref: "pref"} {
 		if text, ok := info.Lookup(key); ok {
-			col[name], _ = strconv.Atoi(strings.TrimSpace(text)) // it is looked at where it bounds the request
+			col[name], _ = strconv.Atoi(strings.TrimSpace(text)) // requestOf checks it
 		}
 	}
 	col["version"] = 1
@@ -102,7 +102,7 @@ func colOf(info *mpi.Info) ([]byte, error) {
 	return text, err
 }
 
-// fields are those of the JSON form of a value.
+// fields returns the fields of the JSON form of a value.
 func fields(v any) (m map[string]any, err error) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -111,7 +111,7 @@ func fields(v any) (m map[string]any, err error) {
 	return m, err
 }
 
-// typed are parameters of the form name:value:type,...
+// typed parses parameters of the form name:value:type,...
 func typed(key, text string) (map[string]any, error) {
 	m := map[string]any{}
 	if text == "" {
@@ -121,7 +121,7 @@ func typed(key, text string) (map[string]any, error) {
 		name, rest, ok := strings.Cut(part, ":")
 		at := strings.LastIndexByte(rest, ':')
 		if !ok || at < 0 || name == "" {
-			return nil, fmt.Errorf("%s has %.40q: name:value:type is wanted", key, part)
+			return nil, fmt.Errorf("%s has %.40q, not name:value:type", key, part)
 		}
 		v, err := valueOf(rest[:at], rest[at+1:])
 		if err != nil {
@@ -139,7 +139,7 @@ func valueOf(text, kind string) (any, error) {
 	case "float":
 		x, err := strconv.ParseFloat(text, 64)
 		if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-			err = fmt.Errorf("%v is no number", x)
+			err = fmt.Errorf("%v is not a number", x)
 		}
 		return x, err
 	case "string":
@@ -153,5 +153,5 @@ func valueOf(text, kind string) (any, error) {
 		}
 		return nil, fmt.Errorf("%.40q is neither True nor False", text)
 	}
-	return nil, fmt.Errorf("the type %.40q is none of int, float, string and bool", kind)
+	return nil, fmt.Errorf("the type %.40q is not int, float, string or bool", kind)
 }

@@ -20,17 +20,17 @@ type PSetOp uint8
 
 // The operations: what goes in, and what comes out, in this order.
 const (
-	PSetOpNull         PSetOp = iota // nothing is pending
+	PSetOpNull         PSetOp = iota // no operation is pending
 	PSetOpAdd                        // any number of sets; disjoint sets of newcomers, mostly one
-	PSetOpSub                        // sets; the set of those of them who leave
-	PSetOpReplace                    // a set; who leaves, the newcomers, the others and the newcomers; "": nobody
+	PSetOpSub                        // sets; the set of the members that leave
+	PSetOpReplace                    // a set; the leavers, the newcomers, the result; "": an empty one
 	PSetOpMalleable                  // a set; it comes back as PSetOpReplace
-	PSetOpGrow                       // a set; the newcomers, all
-	PSetOpShrink                     // a set; who leaves, who stays
+	PSetOpGrow                       // a set; the newcomers, the result
+	PSetOpShrink                     // a set; the leavers, the result
 	PSetOpUnion                      // sets; a set
-	PSetOpDifference                 // sets; what is in the first and in none of the others
+	PSetOpDifference                 // sets; the members of the first that are not in the others
 	PSetOpIntersection               // sets; a set
-	PSetOpMulti                      // is submitted (Submit); all sets of those who leave or come, and the results
+	PSetOpMulti                      // by Submit only; the sets of leavers and newcomers, and the results
 	PSetOpSplit                      // a set; its parts
 	PSetOpCancel                     // a set; nothing
 )
@@ -39,7 +39,7 @@ var psetOps = [...]string{
 	"NULL", "ADD", "SUB", "REPLACE", "MALLEABLE", "GROW", "SHRINK", "UNION", "DIFFERENCE", "INTERSECTION", "MULTI", "SPLIT", "CANCEL",
 }
 
-// String gives the published name, without MPI_PSETOP_.
+// String returns the published name, without MPI_PSETOP_.
 func (o PSetOp) String() string {
 	if int(o) < len(psetOps) {
 		return psetOps[o]
@@ -55,27 +55,31 @@ type PSetOperation struct {
 
 // The keys of the info of PSetOp; and see COLText.
 const (
-	ProcsAdd  = "mpi_num_procs_add"  // how many come: Add, Grow, Replace; Add "2,3": two sets
-	ProcsSub  = "mpi_num_procs_sub"  // how many leave, the last ones: Sub, Shrink, Replace
+	ProcsAdd  = "mpi_num_procs_add"  // how many processes come: Add, Grow, Replace; Add "2,3": two sets
+	ProcsSub  = "mpi_num_procs_sub"  // how many leave, the last members: Sub, Shrink, Replace
 	ProcsMin  = "mpi_num_procs_min"  // Request.Min
 	ProcsMax  = "mpi_num_procs_max"  // Request.Max
 	ProcsPref = "mpi_num_procs_pref" // Request.Pref; alone, of a Replace, Request.Size
 	PartSizes = "parts"              // Split, and Add: the sizes of the sets that are made, "2,2,4"
 )
 
-// PSetOp asks for an operation on process sets and returns it, and the sets that it
-// makes, which have names, members and stores from then on. What makes processes come
-// or go is pending until FinalizePSetOp; until then QueryPSetOp tells the members of the
-// input of it. What cannot be granted at once is refused, with a *RefusedError, where
-// the published call returns NULL: the caller goes on. IPSetOp waits for its turn. The
-// process follows the inputs of which it is a member: see QueryPSetOp.
+// PSetOp requests an operation on process sets. It returns the operation and the sets that
+// it makes, which have names, members and stores from then on.
 //
-// PSetOpMalleable leaves the size to whoever decides, within ProcsMin and ProcsMax.
-// PSetOpCancel takes back what this session has asked for with this input, and is not
-// decided; ErrTooLate: somebody was told of it, so it is to be consumed, or it was. Unions
-// and the like are at once: see Combine.
+// One process calls it. Local, but for round trips to the head. An operation by which
+// processes come or go is pending until FinalizePSetOp; until then QueryPSetOp returns it to
+// the members of the input. PSetOpMalleable leaves the size to the resource manager, within
+// ProcsMin and ProcsMax. PSetOpCancel withdraws the last undecided operation that this
+// session has requested with this input. Unions and the like are done at once: see
+// Combine. The process follows the inputs of which it is a member: see QueryPSetOp.
 //
-// Called by one process. Local, but for the head's answer.
+// Errors:
+//   - *RefusedError: the operation cannot be granted at once. The published call returns
+//     NULL here. IPSetOp waits for its turn instead.
+//   - ErrTooLate, of PSetOpCancel: a process got the operation from QueryPSetOp, so it has
+//     to be finalized, or it was.
+//   - ErrSet, ErrSetGone, mpi.ErrArg, ErrSession.
+//
 // MPI_Session_dyn_v2a_psetop of the DPP prototype.
 func (s *Session) PSetOp(ctx context.Context, op PSetOp, in []string, info *mpi.Info) (_ PSetOperation, err error) {
 	defer s.raise(&err)
@@ -87,9 +91,9 @@ func (s *Session) PSetOp(ctx context.Context, op PSetOp, in []string, info *mpi.
 	return granted(ctx, x.Op, o)
 }
 
-// IPSetOp starts a PSetOp, which may wait for its turn: for others on the same sets, and
-// for slots. What it returns is there when the request is complete. When ctx ends the
-// request does, too, and the operation goes on.
+// IPSetOp starts a PSetOp. One process calls it. Local. The operation may wait for others
+// on the same sets, and for slots. The result may be read when the request is complete.
+// When ctx ends the request ends, and the operation goes on.
 //
 // MPI_Session_dyn_v2a_psetop_nb of the DPP prototype.
 func (s *Session) IPSetOp(ctx context.Context, op PSetOp, in []string, info *mpi.Info) (*PSetOperation, mpi.Request) {
@@ -107,7 +111,7 @@ func (s *Session) IPSetOp(ctx context.Context, op PSetOp, in []string, info *mpi
 	})
 }
 
-// granted waits for the names of what an operation makes.
+// granted waits for the grant of an operation and returns its sets.
 func granted(ctx context.Context, op PSetOp, o *Operation) (PSetOperation, error) {
 	out, err := o.Granted(ctx)
 	if err != nil {
@@ -120,7 +124,7 @@ func granted(ctx context.Context, op PSetOp, o *Operation) (PSetOperation, error
 	return x, nil
 }
 
-// outputs are the sets of an operation in the published order.
+// outputs returns the sets of an operation in the published order.
 func outputs(op PSetOp, joining []string, leaving, result string) []string {
 	o := Output{joining, leaving, result}
 	if op != PSetOpReplace {
@@ -132,13 +136,13 @@ func outputs(op PSetOp, joining []string, leaving, result string) []string {
 	return append(append([]string{leaving}, joining...), result)
 }
 
-// requested is an operation that a session has asked for.
-type requested struct {
+// submission is an operation that a session has submitted.
+type submission struct {
 	*Operation
-	in []string // own names of its inputs
+	in []string // the own names of its inputs
 }
 
-// operate does an operation, or submits it; one call of the session at a time.
+// operate does an operation on sets, or submits a change. The caller has the turn.
 func (s *Session) operate(ctx context.Context, op PSetOp, in []string, info *mpi.Info, now bool) (x PSetOperation, o *Operation, err error) {
 	const name = "PSetOp"
 	if err := s.settle(ctx, name); err != nil {
@@ -171,8 +175,8 @@ func (s *Session) operate(ctx context.Context, op PSetOp, in []string, info *mpi
 	if o, err = Submit(ctx, r); err != nil {
 		return x, nil, err
 	}
-	s.dpp.forget(func(a requested) bool { return a.State().Over() })
-	s.dpp.asked = append(s.dpp.asked, requested{o, own})
+	s.dpp.forget(func(a submission) bool { return a.State().Over() })
+	s.dpp.submitted = append(s.dpp.submitted, submission{o, own})
 	if x.Op = op; op == PSetOpMalleable {
 		x.Op = PSetOpReplace
 	}
@@ -185,10 +189,10 @@ var kinds = map[PSetOp]Kind{
 	PSetOpAdd: Add, PSetOpSub: Sub, PSetOpGrow: Grow, PSetOpShrink: Shrink, PSetOpReplace: Replace, PSetOpMalleable: Replace, PSetOpMulti: Multi,
 }
 
-// requestOf is what an operation that changes processes asks for.
+// requestOf returns the request for an operation that changes processes.
 func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 	if r.Kind = kinds[op]; r.Kind == 0 || op == PSetOpMulti {
-		return r, fmt.Errorf("%v is not asked for in this way", op)
+		return r, fmt.Errorf("PSetOp cannot request %v", op)
 	}
 	var add int
 	if op == PSetOpAdd {
@@ -212,7 +216,7 @@ func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 			continue
 		}
 		if *k.n, err = strconv.Atoi(strings.TrimSpace(text)); err != nil || *k.n < 0 {
-			return r, fmt.Errorf("%s is %.40q: a number of processes is wanted", k.key, text)
+			return r, fmt.Errorf("%s is %.40q, not a number of processes", k.key, text)
 		}
 	}
 	if add > 0 {
@@ -224,7 +228,7 @@ func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 			r.Size = r.Max
 		case r.Pref > 0:
 			r.Size, r.Pref = r.Pref, 0
-		default: // whoever decides has nothing to go by
+		default: // nothing says which size is wanted
 			r.Min, r.Max = 0, 0
 		}
 	}
@@ -232,7 +236,7 @@ func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 	return r, err
 }
 
-// joining is how many processes an Add has in each of its sets.
+// joining returns how many processes an Add has in each of its sets.
 func joining(info *mpi.Info) (add []int, err error) {
 	text, ok := info.Lookup(ProcsAdd)
 	if ok {
@@ -249,7 +253,7 @@ func joining(info *mpi.Info) (add []int, err error) {
 		return list, err
 	}
 	if sum(add) != sum(list) {
-		return nil, fmt.Errorf("%s is %.40q, and %s %.40q: as many are wanted", PartSizes, parts, ProcsAdd, text)
+		return nil, fmt.Errorf("%s is %.40q and %s is %.40q: their sums differ", PartSizes, parts, ProcsAdd, text)
 	}
 	return list, nil
 }
@@ -261,12 +265,12 @@ func sum(list []int) (n int) {
 	return n
 }
 
-// numbers is a key with numbers of processes.
+// numbers parses numbers of processes.
 func numbers(key, text string) (list []int, err error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s is %.40q: numbers of processes are wanted", key, text)
+			return nil, fmt.Errorf("%s is %.40q, not a list of numbers of processes", key, text)
 		}
 		list = append(list, n)
 	}
@@ -280,13 +284,13 @@ func (s *Session) inputs(ctx context.Context, op string, in []string) ([]string,
 		if canonical(name) == protocol.EmptyURI || name == protocol.LatestURI {
 			continue
 		}
-		h, err := s.named(op, name)
+		h, err := s.setNamed(op, name)
 		if err != nil {
 			return nil, err
 		}
 		own = append(own, h.set.URI)
 		if h.set.Members.Index(s.process().Self) >= 0 && !watchersOf(s.proc).has(h.set.Number) {
-			// Whatever keeps it from being followed keeps it from being changed.
+			// If it cannot be followed, the head refuses the change as well.
 			if _, err := s.follow(ctx, op, h); err != nil && !errors.Is(err, ErrRefused) {
 				return nil, err
 			}
@@ -295,17 +299,17 @@ func (s *Session) inputs(ctx context.Context, op string, in []string) ([]string,
 	return own, nil
 }
 
-// cancel takes back what was asked for last with an input.
+// cancel withdraws the operation that was submitted last with an input.
 func (s *Session) cancel(ctx context.Context, in []string) error {
 	const op = "PSetOp"
 	if len(in) != 1 {
 		return s.fail(mpi.ErrArg, op, fmt.Errorf("%v of %d sets", PSetOpCancel, len(in)))
 	}
-	h, err := s.named(op, in[0])
+	h, err := s.setNamed(op, in[0])
 	if err != nil {
 		return err
 	}
-	for _, a := range slices.Backward(s.dpp.asked) {
+	for _, a := range slices.Backward(s.dpp.submitted) {
 		if !slices.Contains(a.in, h.set.URI) {
 			continue
 		}
@@ -314,9 +318,9 @@ func (s *Session) cancel(ctx context.Context, in []string) error {
 			err = s.fail(ErrTooLate, op, fmt.Errorf("operation %d is %v", a.body.Op, a.State()))
 		}
 		if err == nil {
-			s.dpp.forget(func(b requested) bool { return b.Operation == a.Operation })
+			s.dpp.forget(func(b submission) bool { return b.Operation == a.Operation })
 		}
 		return err
 	}
-	return &RefusedError{Class: ErrRefused, Text: fmt.Sprintf("this session has asked for nothing with %s", in[0])}
+	return &RefusedError{Class: ErrRefused, Text: fmt.Sprintf("this session has no pending operation on %s", in[0])}
 }

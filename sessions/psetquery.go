@@ -14,28 +14,34 @@ import (
 	"gompi/mpi"
 )
 
-// QueryPSetOp tells of the operation that is pending on a set, in, whoever has asked for
-// it: PSetOpNull if there is none. Those in coll ask together: the k-th call of each of
-// them for in gives the same answer, and waits for no other; coll "mpi://SELF" is the
-// caller alone, whom others may be behind. The first call that tells of an operation
-// accepts it: it cannot be cancelled from then on. It is told of again and again until
-// it is finalized, and by a member that has called less often than others perhaps once
-// more, so that calls of one number agree: clients know the delta that they have had. Then
-// it is PSetOpNull, or the next operation on the same set, which lives on beside what was
-// made of it. The members of what it makes of the set may query that before. A session lets
-// go of a set that was the input of an operation, or of processes that came or left by one,
-// when it was not named during the four operations after: it is gone then, unless others
-// hold it.
+// QueryPSetOp returns the operation that is pending on a set, in, whichever process has
+// requested it; PSetOpNull if there is none.
 //
-// A process follows the sets that it names, of which it is a member, from its first
-// QueryPSetOp or PSetOp of them, until Close or Release: a set takes changes when all members do,
-// one after the other, and so does what becomes of it. Who is no member of in follows coll.
-// The calls of one process are in the order in which they were made.
+// Collective over coll: the k-th call of each of its members for in gives the same answer,
+// and waits for no member. coll "mpi://SELF" is the caller alone; others may not have
+// seen the operation yet. The calls of one process count in the order in which it made them.
 //
-// ErrRolledBack: an operation of which others were told, by calls like this one, does
-// not happen, as a process has died; nothing has changed. ErrSetReplaced: in was
-// replaced before, and its members follow its changes by Watch, not by these calls. The
-// error is ErrLeaving when the caller has left.
+// The first call that returns an operation accepts it: it cannot be cancelled any more. Calls
+// return it until it is finalized. A member that has called less often than others may get
+// it once more afterwards, so that calls of one number agree: a program knows the changes
+// that it has had. Then calls return PSetOpNull, or the next operation on the same set,
+// which lives on beside the operation's Result. Members of the Result may query that before
+// the operation is finalized.
+//
+// From its first QueryPSetOp or PSetOp on, until Close or Release, a process follows the
+// sets that it names and is a member of. A set takes changes, one after the other, when all
+// its members follow it; so does its Result. A process that is not a member of in follows
+// coll. A session releases the inputs, and the sets of newcomers and leavers, of an operation
+// that were not named during the four operations after it. Such a set is gone then, unless
+// others hold it.
+//
+// Errors:
+//   - ErrRolledBack: an operation that others have got does not happen, as a process has
+//     died. Nothing has changed.
+//   - ErrSetReplaced: in was replaced before, and its members follow its changes by Watch,
+//     not by these calls.
+//   - ErrLeaving: the caller has left.
+//   - mpi.ErrRank: the caller is in neither set.
 //
 // MPI_Session_dyn_v2a_query_psetop of the DPP prototype.
 func (s *Session) QueryPSetOp(ctx context.Context, coll, in string) (_ PSetOperation, err error) {
@@ -44,10 +50,11 @@ func (s *Session) QueryPSetOp(ctx context.Context, coll, in string) (_ PSetOpera
 	return s.queryPSetOp(ctx, coll, in)
 }
 
-// IQueryPSetOp starts a QueryPSetOp: its answer is there when the request is complete.
+// IQueryPSetOp starts a QueryPSetOp, which counts from the start. Collective over coll. The
+// answer may be read when the request is complete.
 func (s *Session) IQueryPSetOp(ctx context.Context, coll, in string) (*PSetOperation, mpi.Request) {
 	x := new(PSetOperation)
-	turn := s.dpp.ticket()
+	turn := s.dpp.enqueue()
 	return x, s.start("IQueryPSetOp", func() (err error) {
 		defer s.raise(&err)
 		defer turn()()
@@ -61,7 +68,7 @@ func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperati
 	if err := s.settle(ctx, op); err != nil {
 		return PSetOperation{}, err
 	}
-	w, err := s.asks(ctx, op, coll, in)
+	w, err := s.watcherFor(ctx, op, coll, in)
 	if err != nil {
 		return PSetOperation{}, err
 	}
@@ -70,18 +77,18 @@ func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperati
 	if c == nil || err != nil {
 		return PSetOperation{}, err
 	}
-	if c.isOver() || c.undone() {
+	if c.isOver() || c.rolledBackOnPage() {
 		if _, err := c.Commit(ctx); err != nil {
 			return PSetOperation{}, err
 		}
 	}
-	return c.psetOperation(), nil // all calls of this number tell of it
+	return c.psetOperation(), nil // all calls of this number return it
 }
 
-// asks is who asks for the changes of a set with the members of coll.
-func (s *Session) asks(ctx context.Context, op, coll, in string) (*Watcher, error) {
+// watcherFor returns the watcher that queries in with the members of coll.
+func (s *Session) watcherFor(ctx context.Context, op, coll, in string) (*Watcher, error) {
 	for _, name := range []string{in, coll} {
-		h, err := s.named(op, name)
+		h, err := s.setNamed(op, name)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +99,7 @@ func (s *Session) asks(ctx context.Context, op, coll, in string) (*Watcher, erro
 	return nil, s.fail(mpi.ErrRank, op, fmt.Errorf("the calling process is not in %s", coll))
 }
 
-// psetOperation is the change as DPP has it.
+// psetOperation returns the change as an operation of DPP.
 func (c *Change) psetOperation() PSetOperation {
 	x := PSetOperation{Op: PSetOpMulti}
 	for op, k := range kinds {
@@ -104,15 +111,20 @@ func (c *Change) psetOperation() PSetOperation {
 	return x
 }
 
-// FinalizePSetOp completes the operation that any of its sets names, for all: who has
-// been told of it, and the newcomers, need not say anything. On return it holds, the
-// processes that leave by it may end, and QueryPSetOp does not tell of it any more, but for
-// members that have called it less often than others. It
-// is called by one process that was told of it, or has come by it; newcomers may be on
-// their way to their first call still. ErrRolledBack: the process was told of it, and it
-// does not happen; so does each call until the process is told of the next operation on
-// the same set. ErrArg: the process was told of no such operation, or another call has
-// completed it.
+// FinalizePSetOp completes a pending operation for all its processes. set is any of the
+// operation's sets.
+//
+// One process calls it that got the operation from QueryPSetOp, or was started for it. The
+// other members and the newcomers need not call anything; newcomers may still be starting.
+// On return the sets have changed, and the processes that leave may end. QueryPSetOp
+// returns the operation no more, except to members that have called it less often than
+// others.
+//
+// Errors:
+//   - ErrRolledBack: the operation does not happen. Each call returns this until the
+//     process gets the next operation on the same set.
+//   - mpi.ErrArg: the process got no such operation, or another call has completed it.
+//   - ErrSet, ErrSetGone, ErrSession.
 //
 // MPI_Session_dyn_finalize_psetop of the DPP prototype; in its paper it is called
 // complete.
@@ -125,17 +137,17 @@ func (s *Session) FinalizePSetOp(ctx context.Context, set string) (err error) {
 	}
 	name := canonical(set)
 	// By name first: the sets of a change that was rolled back are gone.
-	c := s.dpp.known(func(x wire.Set) bool { return x.URI == name })
+	c := s.dpp.deliveredChange(func(x wire.Set) bool { return x.URI == name })
 	if c == nil {
-		h, err := s.named(op, set)
+		h, err := s.setNamed(op, set)
 		if err != nil {
 			return err
 		}
-		c = s.dpp.known(func(x wire.Set) bool { return x.Number == h.set.Number })
+		c = s.dpp.deliveredChange(func(x wire.Set) bool { return x.Number == h.set.Number })
 	}
 	switch {
 	case c == nil:
-		return s.fail(mpi.ErrArg, op, fmt.Errorf("this process was told of no operation that is pending on %s", set))
+		return s.fail(mpi.ErrArg, op, fmt.Errorf("this process has got no pending operation on %s", set))
 	case c.isOver():
 		return c.rolledBack(op)
 	case c == s.dpp.joined:
@@ -144,14 +156,13 @@ func (s *Session) FinalizePSetOp(ctx context.Context, set string) (err error) {
 	return c.finalize(ctx, op)
 }
 
-// known is the change that the process was told of, or has come by, and of which one set
-// is the wanted one: one that is not over, else the last of its input if that was rolled
-// back. nil: there is none.
-func (f *following) known(wanted func(wire.Set) bool) (undone *Change) {
+// deliveredChange returns the change with a wanted set that the process got, or was
+// started for: one that is not over, else one that was rolled back. nil: none.
+func (f *dppState) deliveredChange(wanted func(wire.Set) bool) (undone *Change) {
 	list := []*Change{f.joined}
-	for _, w := range f.list {
+	for _, w := range f.watchers {
 		list = append(list, w.pending, w.undone)
-		for _, a := range w.askings {
+		for _, a := range w.cross {
 			list = append(list, a.known)
 		}
 	}
@@ -172,20 +183,20 @@ func (c *Change) hasSet(wanted func(wire.Set) bool) bool {
 	return wanted(c.body.Result) || wanted(c.body.Leaving) || slices.ContainsFunc(c.body.Joining, wanted) || slices.ContainsFunc(c.body.Inputs, wanted)
 }
 
-// finalize is Complete of a change whose communicator nobody wants, and waits until calls of
-// QueryPSetOp tell of it no more. Who leaves takes leave later.
+// finalize is Complete without the communicator. It waits until calls of QueryPSetOp do
+// not return the change any more. A process that leaves does so later.
 func (c *Change) finalize(ctx context.Context, op string) error {
 	g := c.page
-	if g == nil { // a newcomer: the head tells it so when no later call sees the change
+	if g == nil { // a newcomer: the head answers when no later call sees the change
 		return c.complete(ctx, op)
 	}
 	if c.Role == Beside {
 		if err := c.complete(ctx, op); err != nil {
 			return err
 		}
-		_, err := c.await(ctx, op, change.Committed) // likewise
+		_, err := c.await(ctx, op, change.Committed) // the head answers when no later call sees it
 		if errors.Is(err, protocol.ErrNotFound) {
-			err = nil // it is over, and forgotten
+			err = nil // it is over, and the head has forgotten it
 		}
 		return err
 	}
@@ -219,9 +230,10 @@ func (c *Change) complete(ctx context.Context, op string) error {
 	return c.rolledBack(op)
 }
 
-// Barrier waits until all processes of these sets have called it, with the same sets in
-// the same order. Collective over their union. It needs no communicator, and may be
-// called over sets of a change that is not finalized.
+// Barrier waits until all processes of these sets have called it. Collective over the union
+// of the sets; all processes name the same sets in the same order. It needs no communicator,
+// and works over sets of an operation that is not finalized. Error: mpi.ErrRank if the
+// caller is in no set.
 //
 // MPI_Session_pset_barrier of the DPP prototype.
 func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
@@ -237,7 +249,7 @@ func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
 		}
 	}
 	if len(sets) == 0 || all.Rank() == mpi.Undefined {
-		return s.raised(mpi.ErrRank, op, fmt.Errorf("the calling process is in none of the sets %q", sets))
+		return s.raised(mpi.ErrRank, op, fmt.Errorf("the calling process is not in the sets %q", sets))
 	}
 	c, err := mpi.CommFromGroup(all.WithContext(ctx), protocol.SelfURI+"/barrier")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"gompi/mpi"
 )
 
-// canonical is a name as it is compared: those of mpi:// without case.
+// canonical returns a name as it is compared: names of mpi:// without case.
 func canonical(name string) string {
 	const scheme = "mpi://"
 	switch {
@@ -24,12 +24,12 @@ func canonical(name string) string {
 	return name
 }
 
-// NumPSets is how many process sets the session has seen. First come mpi://WORLD,
-// mpi://SELF and, of a process that was spawned, mpi://PARENT, then those of which the
-// job has told, in that order: named ones (app://, gompi://host/), those that have the
-// calling process, and the outputs of changes of these. A set keeps its number and
-// name when it is gone; its use is then ErrSetGone. gompi://main and gompi://empty are
-// in no list. Local. MPI 4.1 section 11.3.2.
+// NumPSets returns how many process sets the session has seen. First come mpi://WORLD,
+// mpi://SELF and, in a spawned process, mpi://PARENT. Then come the sets that the job has
+// announced, in that order: named sets (app://, gompi://host/), sets with the calling
+// process, and the outputs of changes of these. A set keeps its number and name when it is
+// gone; its use is then ErrSetGone. gompi://main and gompi://empty are not in the list.
+// Local, but for one round trip to the head. Error: ErrSession. MPI 4.1 section 11.3.2.
 func (s *Session) NumPSets() (_ int, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -38,8 +38,8 @@ func (s *Session) NumPSets() (_ int, err error) {
 	return len(s.list), err
 }
 
-// PSet is the name of the n-th process set: see NumPSets. Local.
-// MPI 4.1 section 11.3.2.
+// PSet returns the name of the n-th process set: see NumPSets. Local. Errors: mpi.ErrArg,
+// ErrSession. MPI 4.1 section 11.3.2.
 func (s *Session) PSet(n int) (_ string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -58,7 +58,8 @@ func (s *Session) PSet(n int) (_ string, err error) {
 	return s.list[n], nil
 }
 
-// PSets are the names of all process sets by number: see NumPSets. Local.
+// PSets returns the names of all process sets by number: see NumPSets. Local. Error:
+// ErrSession.
 func (s *Session) PSets() (_ []string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -69,7 +70,7 @@ func (s *Session) PSets() (_ []string, err error) {
 	return slices.Clone(s.list), nil
 }
 
-// refresh asks for news; mu is held.
+// refresh appends the sets that are new; mu is held.
 func (s *Session) refresh(op string) error {
 	if err := s.open(op); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (s *Session) refresh(op string) error {
 	for {
 		var b protocol.NewsBody
 		if err := s.process().Control.Ask(s.ctx, &protocol.News{Since: s.since}, &b); err != nil {
-			return s.fail(classOf(err), op, told(err))
+			return s.fail(classOf(err), op, detailOf(err))
 		}
 		for _, n := range b.Sets {
 			s.list = append(s.list, n.Name)
@@ -101,8 +102,8 @@ func (s *Session) refresh(op string) error {
 // seen reports whether a name is in the list; mu is held.
 func (s *Session) seen(name string) bool { return slices.Contains(s.list, name) }
 
-// Name is the own name of a process set, gompi://JOB/N, under which it is known
-// for good. The session holds the set. Local.
+// Name returns the own name of a process set, gompi://JOB/N, which never changes. The
+// session holds the set. Local. Errors: ErrSet, ErrSetGone, ErrSession.
 func (s *Session) Name(set string) (_ string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -117,7 +118,8 @@ func (s *Session) Name(set string) (_ string, err error) {
 	return h.set.URI, nil
 }
 
-// Main is the name of the set that gompi://main stands for now. Local.
+// Main returns the name of the set that gompi://main stands for now. Local. Error:
+// ErrSession.
 func (s *Session) Main() (_ string, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -129,12 +131,16 @@ func (s *Session) Main() (_ string, err error) {
 	return h.set.URI, nil
 }
 
-// SetMain makes a set the job's main one, which gompi://main stands for and what asks
-// for another size of the job means; it then follows the changes of that set. A set of
-// a change that is not decided becomes it when that is committed, and does not if it is
-// rolled back. The call that the job's head hears last counts. ErrSetGone: nobody holds
-// the set any more, or its change was rolled back. Any process that is in the set, or has
-// looked it up, may call it. Local, but for one question to the head.
+// SetMain makes a set the job's main set. gompi://main stands for it from then on, and
+// for the Results of its changes; requests for another size of the job mean it.
+//
+// Any process that is in the set, or has looked it up, may call it. Local, but for one
+// round trip to the head. Of several calls the last one at the head counts. A set of an
+// undecided change becomes the main set when the change is committed, and does not if it is
+// rolled back.
+//
+// Errors: ErrSetGone if no process holds the set any more, or its change was rolled back;
+// ErrSet, ErrSession.
 func (s *Session) SetMain(name string) (err error) {
 	defer s.raise(&err)
 	const op = "SetMain"
@@ -150,7 +156,7 @@ func (s *Session) SetMain(name string) (err error) {
 	}
 	m := &protocol.Set{Kind: protocol.KindMain, Number: h.set.Number}
 	if err := s.process().Control.Ask(s.ctx, m, &protocol.Empty{Kind: protocol.KindReply}); err != nil {
-		return s.fail(classOf(err), op, told(err))
+		return s.fail(classOf(err), op, detailOf(err))
 	}
 	return nil
 }

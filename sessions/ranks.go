@@ -2,11 +2,11 @@
 
 package sessions
 
-// Ranks are the ranks in Input of the members that stay and of those that leave. Those
-// that stay are the first ranks of the Result, in this order; newcomers follow. Members
-// that had ended before are in neither list. All who have a part in the change get the
-// same, newcomers too, so that each knows without a message who has which data, and
-// who is to have them. Local.
+// Ranks returns the ranks in Input of the members that stay, and of those that leave. The
+// members that stay are the first ranks of the Result, in this order; newcomers follow.
+// Members that had ended before the change are in neither list. All processes of the
+// change, newcomers too, get the same lists: each knows without a message which process has
+// which data, and which process needs them. Local.
 func (c *Change) Ranks() (stay, leave []int) {
 	for i := range c.body.Inputs {
 		in := &c.body.Inputs[i]

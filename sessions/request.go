@@ -21,20 +21,20 @@ type Kind uint8
 // The kinds of operations that make processes come and go.
 const (
 	Add     Kind = Kind(change.Add)     // new processes, in sets of their own
-	Sub     Kind = Kind(change.Sub)     // some leave; the inputs stay as they are
-	Grow    Kind = Kind(change.Grow)    // new ones behind those of the input
-	Shrink  Kind = Kind(change.Shrink)  // the input without those who leave
-	Replace Kind = Kind(change.Replace) // both
-	Multi   Kind = Kind(change.Multi)   // several, granted, decided and rolled back together
+	Sub     Kind = Kind(change.Sub)     // processes leave; the inputs stay as they are
+	Grow    Kind = Kind(change.Grow)    // the input with new processes behind its members
+	Shrink  Kind = Kind(change.Shrink)  // the input without the processes that leave
+	Replace Kind = Kind(change.Replace) // Grow and Shrink in one
+	Multi   Kind = Kind(change.Multi)   // several operations, granted, decided and rolled back together
 )
 
-// String gives the kind in lower case.
+// String returns the kind in lower case.
 func (k Kind) String() string { return change.Kind(k).String() }
 
-// Start is in which order the newcomers of a request start. Who was there before starts
-// none of them and waits for none: the head of the job does it all. A group is up when all
-// of its processes have called Init. A spare (gompirun --spare) is taken by StartAll only,
-// as it is up from the beginning.
+// Start is the order in which the newcomers of a request start. The head of the job starts
+// them; the old members start none and wait for none. The newcomers of a host are a
+// group. A group is up when all of its processes have called Init. Only StartAll takes
+// spares (gompirun --spare), as they are up from the beginning.
 //
 // The spawn strategies of MaM (MULTIPLE, PARALLEL).
 type Start uint8
@@ -42,96 +42,96 @@ type Start uint8
 // The orders.
 const (
 	StartAll        Start = Start(spawn.All)        // all at once
-	StartSequential Start = Start(spawn.Sequential) // a host's when those of the host before are up
-	// StartMultiple: all at once, each host's in a set and a world of their own, so that
-	// Joining has a set a host. Such a set can be made to leave by itself (Ranks).
+	StartSequential Start = Start(spawn.Sequential) // one group after the other, each when the one before is up
+	// StartMultiple: all at once. Each group has a set and a world of its own, so Joining
+	// has one set per host. Such a set can leave by itself (Ranks).
 	StartMultiple Start = Start(spawn.Multiple)
-	// StartParallel: sets as StartMultiple; each process that is there, newcomers too, has
-	// one group started at a time, so that there are up to 1 + C times as many after each
-	// step where hosts have C. A group is started when the one that has it started is up.
+	// StartParallel: sets as with StartMultiple, started in steps. In each step every process
+	// that is up, newcomers too, stands for one further group: with C processes per host
+	// the number of processes grows by up to 1 + C in each step.
 	StartParallel Start = Start(spawn.Parallel)
 )
 
-// String gives the order in lower case.
+// String returns the order in lower case.
 func (s Start) String() string { return spawn.Strategy(s).String() }
 
-// Place is on which hosts newcomers start, of all or of those that a request names.
+// Place is how newcomers are spread over the hosts of the job, or over those that a
+// request names.
 type Place uint8
 
 // The placements.
 const (
-	PlaceCompact Place = Place(spawn.Compact) // the slots of hosts are filled, one host after the other
-	PlaceSpread  Place = Place(spawn.Spread)  // as many on each, as long as it has slots
+	PlaceCompact Place = Place(spawn.Compact) // one host after the other, until its slots are full
+	PlaceSpread  Place = Place(spawn.Spread)  // the same number on each host, as long as it has slots
 )
 
-// String gives the placement in lower case.
+// String returns the placement in lower case.
 func (p Place) String() string { return spawn.Placement(p).String() }
 
-// Request is what somebody wants changed.
+// Request is a request for a change of process sets.
 type Request struct {
 	Kind Kind
-	// In are the names of the inputs: one for Grow, Shrink and Replace, at least one
-	// for Sub, any number for Add, also the empty set. "gompi://main" is the main set at the moment of the
-	// grant. "mpi://self", in just this spelling, is not "mpi://SELF" here but the set
-	// of those who come or go by the latest change that has the caller among them, at
-	// the moment of the grant: refused if there is none.
+	// In are the names of the inputs: one for Grow, Shrink and Replace, at least one for
+	// Sub, any number for Add, also the empty set. "gompi://main" is the main set at the
+	// time of the grant. "mpi://self", in just this spelling, is not "mpi://SELF" here: it
+	// is the set of the processes that came or went by the latest change that had the
+	// caller among them, at the time of the grant. The request is refused if there is none.
 	In []string
-	// Add is how many processes come; only the kind Add has several numbers, each for
+	// Add is how many processes come. Only the kind Add may have several numbers, each for
 	// a set of its own.
 	Add []int
-	// Sub is how many leave, the last ones of the input; Ranks who leaves, instead:
-	// ranks in the input.
+	// Sub is how many processes leave: the last ones of the input. Ranks says instead
+	// which ones leave, by their ranks in the input.
 	Sub   int
 	Ranks []int
-	// Size, in a Replace, is how many there are to be, instead of Add and Sub. Of
-	// waiting requests for a size of one set only the latest stays. If there are so
-	// many already, and all live, or a Replace says nothing of sizes, there is nothing
-	// to do: the operation is Done at once, its Result is the input, and no member is
-	// handed anything.
+	// Size, in a Replace, is how many processes the Result has, instead of Add and Sub.
+	// Of waiting requests for a size of one set only the latest stays. If the set has that
+	// size already and all members live, or if a Replace says nothing of sizes, the
+	// operation is Done at once: its Result is the input, and no member gets a change.
 	Size int
-	// Min, Max, Pref and Sizes are bounds within which a Grow, a Replace or an Add of
-	// one set is content with fewer newcomers than Add or Size wishes for, if there are
-	// no slots for all when it is granted: with as many as there are slots for, at least
-	// one. They bound how many the Result has, of the kind Add how many come. Max 0 is
-	// no bound from above; a Grow beyond Max comes to Max. Pref is taken, if there are
-	// slots for it, rather than more that are still not all. Sizes are the only numbers
-	// allowed, at most 1,024; nil: any. Size and Pref are within the bounds, and Pref
-	// does not stand alone. While there are too few slots even for the least, the
-	// operation waits as one without bounds does for all, or is refused (NoQueue, or if
-	// there never will be as many). Not in parts of a Multi.
+	// Min, Max, Pref and Sizes allow a Grow, a Replace or an Add of one set fewer newcomers
+	// than Add or Size says, if there are not enough slots at the grant. The operation
+	// takes as many as there are slots for, at least one, within these bounds:
+	//   - Min and Max bound the size of the Result; of the kind Add, the number of
+	//     newcomers. Max 0: no upper bound. A Grow beyond Max goes to Max.
+	//   - Pref is taken, if there are slots for it, rather than a larger number that is
+	//     still smaller than Add or Size says. It needs Min or Max or Sizes.
+	//   - Sizes are the only sizes allowed, at most 1,024; nil: any.
+	//
+	// Size and Pref lie within the bounds. While there are too few slots for the smallest
+	// size the operation waits. It is refused with NoQueue, or if there never will be enough.
+	// Parts of a Multi have no bounds.
 	Min, Max, Pref int
 	Sizes          []int
 
 	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue
 
-	// Names are preferred ones of the outputs, by position; "": none; at most 1,024 in all
-	// parts. Newcomers that are a
-	// set on each host (Start) have none.
+	// Names are preferred names of the outputs, by position; "": no name; at most 1,024 in
+	// all parts. Newcomers with one set per host (Start) have no names.
 	Names   []string
 	Command []string // what newcomers run; nil: what this process runs
-	// Hosts are where newcomers start: hosts of the job, by the names that they have in
-	// gompi://host/NAME; nil: anywhere. They fill the slots of these hosts first, and
-	// are then spread over them; with --strict-slots they wait for slots there.
+	// Hosts are where newcomers start: hosts of the job, by their names in
+	// gompi://host/NAME; nil: anywhere. Newcomers fill the slots of these hosts first, and
+	// are then spread over them. With --strict-slots they wait for slots there.
 	Hosts []string
-	// Start is in which order newcomers start, and Place how they share the hosts. One
-	// host's are a group, so on one host there is nothing to order. Not in parts of a
-	// Multi: Start.
+	// Start is the order in which newcomers start, Place how they share the hosts. Parts
+	// of a Multi have no Start.
 	Start Start
 	Place Place
-	// COL is what the manager of resources is told of the job from now on (gompirun
-	// --policy, --manager, --to), at most 64 KiB: what COL.Encode gives. It is not used,
-	// and that is said once, if it is something else. The head of the job does not read
-	// it: gompictl ops shows how many bytes it has. See Operation.Update.
+	// COL is what the resource manager knows of the job from now on (gompirun --policy,
+	// --manager, --to): the bytes of COL.Encode, at most 64 KiB. The manager ignores
+	// anything else, and reports that once. The head of the job does not read it; gompictl
+	// ops shows its length. See Operation.Update.
 	COL []byte
 
-	// Deadlines; 0 stands for those of the watch, or of the job.
+	// Deadlines of the change; 0: those of the watch, or of the job.
 	Deadlines Deadlines
-	// NoQueue: what cannot be granted at once is refused. So is, where a manager of
-	// resources grants slots, what needs more than the job has.
+	// NoQueue: a request that cannot be granted at once is refused. Where a resource
+	// manager grants slots, so is a request that needs more slots than the job has.
 	NoQueue bool
 }
 
-// wire is the request as the head takes it.
+// wire returns the request as the head takes it.
 func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*protocol.Submit, error) {
 	err := r.check()
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*protoc
 	return m, nil
 }
 
-// one is a request with its parts.
+// one returns a request with its parts.
 func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.Request, error) {
 	q := change.Request{
 		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
@@ -165,7 +165,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, ToCommit: r.Deadlines.Commit, Whole: r.Deadlines.Whole,
 	}
 	if len(r.Ranks) > 0 && len(r.In) != 1 {
-		return q, malformed("ranks who leave, of %d sets", len(r.In))
+		return q, malformed("ranks that leave, of %d sets", len(r.In))
 	}
 	for _, name := range r.In {
 		if name == protocol.MainURI && len(r.Ranks) == 0 {
@@ -174,7 +174,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		}
 		if name == protocol.LatestURI {
 			if len(r.Ranks) > 0 {
-				return q, malformed("ranks who leave, of %s, which is known when the operation is granted", name)
+				return q, malformed("ranks that leave, of %s, which is known only when the operation is granted", name)
 			}
 			q.In = append(q.In, change.Latest)
 			continue
@@ -187,12 +187,12 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		}
 		h, err := registryOf(p).hold(ctx, name)
 		if errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrSetGone) {
-			return q, &RefusedError{Class: classOf(err), Text: told(err).Error()}
+			return q, &RefusedError{Class: classOf(err), Text: detailOf(err).Error()}
 		}
 		if err != nil {
 			return q, controlError(ctx, op, err)
 		}
-		defer h.drop() // the operation holds it, or is refused
+		defer h.drop() // the operation holds the set, or is refused
 		set := h.set
 		q.In = append(q.In, set.Number)
 		for _, rank := range r.Ranks {
@@ -212,13 +212,12 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 	return q, nil
 }
 
-// RefusedError says why an operation was not taken, or did not happen. It is an error
-// of one of the classes ErrArg, ErrRank, ErrSet, ErrSetGone, ErrSetReplaced, ErrNoWatch,
-// or of none of these, and always of ErrRefused.
+// RefusedError says why an operation was not taken, or did not happen. errors.Is finds
+// ErrRefused in it, and its Class.
 type RefusedError struct {
-	Class mpi.Class // ErrRefused, or a closer one
+	Class mpi.Class // mpi.ErrArg, mpi.ErrRank, ErrSet, ErrSetGone, ErrSetReplaced, ErrNoWatch, or ErrRefused
 	Text  string
-	// Successor is the name of the set that has replaced the input: ErrSetReplaced.
+	// Successor is the name of the set that has replaced the input, for ErrSetReplaced.
 	Successor string
 }
 
@@ -229,13 +228,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrRefused, e.Text)
 }
 
-// Unwrap is the error as an *mpi.Error.
+// Unwrap returns the error as an *mpi.Error.
 func (e *RefusedError) Unwrap() error { return newError(e.Class, "Submit", errors.New(e.Text)) }
 
 // Is makes errors.Is(err, ErrRefused) work.
 func (e *RefusedError) Is(target error) bool { return target == error(ErrRefused) }
 
-// refusal is why an operation was refused, or has not happened.
+// refusal returns why an operation was refused, or has not happened.
 func refusal(job wire.JobID, b *protocol.OpBody) *RefusedError {
 	e := &RefusedError{Class: ErrRefused, Text: b.Text}
 	switch b.Why {
@@ -253,11 +252,14 @@ func refusal(job wire.JobID, b *protocol.OpBody) *RefusedError {
 	return e
 }
 
-// Submit asks for an operation on process sets, and returns when the head has taken
-// it: it may wait for others (state Queued) and for processes to start. The error is
-// a *RefusedError if it is malformed, names no set, removes a process that another
-// change removes, or could never be done; and with NoQueue if it cannot be granted
-// just now. The operation goes on when its requester ends. Local.
+// Submit requests a change of process sets, and returns when the head has taken the
+// request. The operation may then wait for other operations (state Queued) and for
+// processes to start. It goes on when its requester ends. Any process may call it. Local,
+// but for round trips to the head.
+//
+// Errors: a *RefusedError if the request is malformed, names a set that does not exist,
+// removes a process that another change removes, or can never be granted; with NoQueue
+// also if it cannot be granted now. mpi.ErrCancelled when ctx ends.
 func Submit(ctx context.Context, r Request) (*Operation, error) {
 	const op = "Submit"
 	p, err := mpi.Acquire(ctx)
@@ -281,10 +283,10 @@ func Submit(ctx context.Context, r Request) (*Operation, error) {
 	return o, nil
 }
 
-// ISubmit is Submit with a request that completes when the operation is granted: its
-// outputs have names, members and stores then, and Granted returns them at once. The
-// request's error is that of Granted. When ctx ends the request does, too, and the
-// operation goes on.
+// ISubmit is Submit with a request that completes when the operation is granted. Its
+// outputs have names, members and stores then, and Granted returns them at once. When ctx
+// ends the request ends, and the operation goes on. Local. Errors: those of Submit; the
+// request has those of Granted.
 func ISubmit(ctx context.Context, r Request) (*Operation, mpi.Request, error) {
 	o, err := Submit(ctx, r)
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 	"gompi/mpi"
 )
 
-// Store is what processes have put into a set for each other: values by keys. It
-// lives as long as the set. Who knows the set may use it; that of a newcomer's set can
-// be written before the newcomer looks. Safe for all goroutines.
+// Store holds values by keys that processes put into a set for each other. It lives as
+// long as the set. Any process that knows the set may use it; the store of a newcomers' set
+// can be written before the newcomers read it. Any goroutine may call its methods.
 type Store struct {
 	s    *Session
-	h    *held
+	h    *setRef
 	name string
 }
 
-// Store is the store of a set. It may be used until Close. Local.
+// Store returns the store of a set, which may be used until Close. Local. Errors: ErrSet,
+// ErrSetGone, ErrSession.
 func (s *Session) Store(name string) (_ *Store, err error) {
 	defer s.raise(&err)
 	s.mu.Lock()
@@ -39,12 +40,19 @@ func (s *Session) Store(name string) (_ *Store, err error) {
 	return &Store{s, h, name}, nil
 }
 
-// Limits of a store: the longest key and value, in bytes, and how many keys one Get
-// asks for.
+// Limits of a store: the longest key and value, in bytes, and the number of keys in one
+// Get.
 const (
-	MaxKey   = protocol.MaxKey
-	MaxValue = protocol.MaxValue
-	MaxKeys  = protocol.MaxKeys
+	MaxKey   = 1 << 10
+	MaxValue = 256 << 10
+	MaxKeys  = 1 << 10
+)
+
+// The limits are those of the control protocol.
+const (
+	_ = uint(MaxKey-protocol.MaxKey) + uint(protocol.MaxKey-MaxKey)
+	_ = uint(MaxValue-protocol.MaxValue) + uint(protocol.MaxValue-MaxValue)
+	_ = uint(MaxKeys-protocol.MaxKeys) + uint(protocol.MaxKeys-MaxKeys)
 )
 
 const (
@@ -54,8 +62,8 @@ const (
 	opGetBy  fault.Call = "Store.GetBy"
 )
 
-// Put stores a value; an older one is replaced. On return it is there. val may be
-// reused then.
+// Put stores a value, and replaces an older one. Local. On return the value is in the
+// store, and val may be reused. Errors: mpi.ErrArg, ErrSetGone, ErrSession.
 func (t *Store) Put(key string, val []byte) (err error) {
 	defer t.s.raise(&err)
 	if key == "" || len(key) > MaxKey || len(val) > MaxValue {
@@ -68,10 +76,12 @@ func (t *Store) Put(key string, val []byte) (err error) {
 	return t.ask(t.s.ctx, opPut, m, &protocol.Empty{Kind: protocol.KindReply})
 }
 
-// Get returns the values of keys, nil for one that nobody has put; the caller owns
-// them. With wait it returns when all are there, or with an error when ctx ends, the
-// set is gone, no other process is left that could put them, or the change is rolled
-// back of which the set came (ErrRolledBack).
+// Get returns the values of keys, nil for a key without a value. Local. With wait it
+// returns when all keys have values. The caller owns the values.
+//
+// Errors: mpi.ErrArg, ErrSetGone, ErrSession; mpi.ErrCancelled when ctx ends; with wait
+// also ErrRolledBack if the set came of a change that is rolled back, and an error when no
+// other process is left that could put the keys.
 func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
 	if err := t.askable(ctx, opGet, keys); err != nil {
 		return nil, err
@@ -79,9 +89,10 @@ func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, e
 	return t.get(ctx, opGet, wait, collective{}, keys)
 }
 
-// GetAll is Get by all members of the set, with the same keys: what the first of them
-// is answered all are. The k-th call of each member belongs to that of the
-// others. Collective over the set; without wait nobody waits for another.
+// GetAll is Get by all members of the set, with the same keys: all members get the answer
+// that the first caller gets. Collective over the set: the k-th calls of all members belong
+// together. Without wait no member waits for another. Errors: those of Get; mpi.ErrRank if
+// the caller is not in the set.
 func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
 	call, err := t.all(ctx, opGetAll, keys)
 	if err != nil {
@@ -90,11 +101,10 @@ func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte
 	return t.get(ctx, opGetAll, wait, call, keys)
 }
 
-// GetBy is Get by all members of another set, coll, with the same store and keys, as
-// GetAll is by those of this one; "mpi://SELF" is Get. What the members of a set call
-// of GetBy and GetAll, whichever stores they ask, counts together, and is called in the
-// same order by all of them. Collective over coll; without wait nobody waits for
-// another.
+// GetBy is Get by all members of another set, coll, with the same store and keys;
+// "mpi://SELF" is Get. Collective over coll: the calls of GetBy and GetAll by the members
+// of one set, of any stores, count together, and all members make them in the same order.
+// Without wait no member waits for another. Errors: those of GetAll.
 //
 // MPI_Session_get_pset_data of the DPP prototype.
 func (t *Store) GetBy(ctx context.Context, coll string, wait bool, keys ...string) ([][]byte, error) {
@@ -105,8 +115,8 @@ func (t *Store) GetBy(ctx context.Context, coll string, wait bool, keys ...strin
 	return t.get(ctx, opGetBy, wait, call, keys)
 }
 
-// all is the next call by the members of the set. One that cannot be made does not count,
-// as the others would not hear of it.
+// all numbers the next collective call of the set's members. A call with an error does not
+// count: the others do not make it.
 func (t *Store) all(ctx context.Context, op fault.Call, keys []string) (collective, error) {
 	if err := t.askable(ctx, op, keys); err != nil {
 		return collective{}, err
@@ -114,7 +124,7 @@ func (t *Store) all(ctx context.Context, op fault.Call, keys []string) (collecti
 	return t.h.call(t.s, op, t.name)
 }
 
-// by is all of the members of coll.
+// by is all for the members of coll.
 func (t *Store) by(ctx context.Context, coll string, keys []string) (_ collective, err error) {
 	if err := t.askable(ctx, opGetBy, keys); err != nil {
 		return collective{}, err
@@ -132,15 +142,15 @@ func (t *Store) by(ctx context.Context, coll string, keys []string) (_ collectiv
 	return h.call(t.s, opGetBy, coll)
 }
 
-// collective is the how manyth call it is of the members of a set; the zero value is
-// that of who calls alone.
+// collective identifies a collective call: the set whose members make it, and its number
+// among their calls. The zero value means that the process calls alone.
 type collective struct {
 	set  uint32
 	call uint64
 }
 
 // call numbers a collective call.
-func (h *held) call(s *Session, op fault.Call, name string) (collective, error) {
+func (h *setRef) call(s *Session, op fault.Call, name string) (collective, error) {
 	if h.set.Members.Index(s.process().Self) < 0 {
 		return collective{}, s.raised(mpi.ErrRank, string(op), fmt.Errorf("the calling process is not in the set %s", name))
 	}
@@ -150,7 +160,7 @@ func (h *held) call(s *Session, op fault.Call, name string) (collective, error) 
 	return collective{h.set.Number, h.had.Calls}, nil
 }
 
-// askable says why keys cannot be asked for.
+// askable returns why keys cannot be requested.
 func (t *Store) askable(ctx context.Context, op fault.Call, keys []string) (err error) {
 	defer t.s.raise(&err)
 	if len(keys) == 0 || len(keys) > MaxKeys {
@@ -194,19 +204,19 @@ func (t *Store) get(ctx context.Context, op fault.Call, wait bool, by collective
 func (t *Store) usable(op fault.Call) error {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	t.s.past.named(t.h.set.Number)
+	t.s.retention.touch(t.h.set.Number)
 	return t.s.open(string(op))
 }
 
 func (t *Store) ask(ctx context.Context, op fault.Call, m, body protocol.Message) error {
 	if err := t.s.process().Control.Ask(ctx, m, body); err != nil {
-		return t.s.fail(classOf(err), string(op), fmt.Errorf("%s: %w", t.name, told(err)))
+		return t.s.fail(classOf(err), string(op), fmt.Errorf("%s: %w", t.name, detailOf(err)))
 	}
 	return nil
 }
 
-// askDuring is ask for what waits, if the set came of a change: not beyond the end of
-// that.
+// askDuring is ask for a call that waits. If the set came of an undecided change the wait
+// ends with that change.
 func (t *Store) askDuring(ctx context.Context, op fault.Call, m, body protocol.Message) (err error) {
 	f := t.s.process().During(ctx, t.h.over, func(ctx context.Context) *fault.Fault {
 		if err = t.ask(ctx, op, m, body); err != nil {
@@ -220,13 +230,13 @@ func (t *Store) askDuring(ctx context.Context, op fault.Call, m, body protocol.M
 	return err
 }
 
-// IPut starts a Put. val may be reused when the request is complete: the value is
-// there then.
+// IPut starts a Put. Local. When the request is complete the value is in the store, and val
+// may be reused.
 func (t *Store) IPut(key string, val []byte) mpi.Request {
 	return t.s.start(opPut, func() error { return t.Put(key, val) })
 }
 
-// IGet starts a Get: the values are there when the request is complete.
+// IGet starts a Get. Local. The values may be read when the request is complete.
 func (t *Store) IGet(ctx context.Context, wait bool, keys ...string) (*[][]byte, mpi.Request) {
 	vals := new([][]byte)
 	return vals, t.s.start(opGet, func() (err error) {
@@ -235,15 +245,15 @@ func (t *Store) IGet(ctx context.Context, wait bool, keys ...string) (*[][]byte,
 	})
 }
 
-// IGetAll starts a GetAll: the values are there when the request is complete. It
-// counts when it is started.
+// IGetAll starts a GetAll, which counts from the start. Collective over the set. The values
+// may be read when the request is complete.
 func (t *Store) IGetAll(ctx context.Context, wait bool, keys ...string) (*[][]byte, mpi.Request) {
 	call, err := t.all(ctx, opGetAll, keys)
 	return t.startGet(ctx, opGetAll, wait, call, keys, err)
 }
 
-// IGetBy starts a GetBy: the values are there when the request is complete. It counts
-// when it is started.
+// IGetBy starts a GetBy, which counts from the start. Collective over coll. The values may
+// be read when the request is complete.
 func (t *Store) IGetBy(ctx context.Context, coll string, wait bool, keys ...string) (*[][]byte, mpi.Request) {
 	call, err := t.by(ctx, coll, keys)
 	return t.startGet(ctx, opGetBy, wait, call, keys, err)
@@ -260,7 +270,7 @@ func (t *Store) startGet(ctx context.Context, op fault.Call, wait bool, by colle
 	})
 }
 
-// start does something as a request.
+// start runs f beside the caller, as a request.
 func (s *Session) start(op fault.Call, f func() error) mpi.Request { return start(s.proc, op, f) }
 
 func start(p *mpi.Process, op fault.Call, f func() error) (r mpi.Request) {

@@ -12,18 +12,18 @@ import (
 	"gompi/sessions"
 )
 
-// Status is what a process is in an adaptation.
+// Status is the part of a process in an adaptation.
 type Status uint8
 
 // The states, under their published names.
 const (
-	New     Status = iota // Init: the process was there from the start of the program; Probe: it finds none
-	Joining               // Init and Probe: it was started for the adaptation
-	Staying               // Probe
-	Leaving               // Probe
+	New     Status = iota // Init: the process started with the program; Probe: there is no adaptation
+	Joining               // Init and Probe: the process was started for the adaptation
+	Staying               // Probe: it is in the old world and in the new one
+	Leaving               // Probe: it is in the old world only
 )
 
-// String gives the published name.
+// String returns the published name.
 func (s Status) String() string {
 	return [...]string{"New", "Joining", "Staying", "Leaving"}[s&3]
 }
@@ -36,12 +36,12 @@ const (
 	None      Operation = iota
 	Expansion           // processes come
 	Reduction           // processes leave
-	Combined            // both, and there are more or fewer than before
-	Migration           // both, and there are as many
-	Fault               // processes of the world have failed: it goes on without them
+	Combined            // processes come and leave, and their number changes
+	Migration           // processes come and leave, and their number stays
+	Fault               // processes of the world have failed: the new world is without them
 )
 
-// String gives the published name.
+// String returns the published name.
 func (o Operation) String() string {
 	if names := [...]string{"None", "Expansion", "Reduction", "Combined", "Migration", "Fault"}; int(o) < len(names) {
 		return names[o]
@@ -57,15 +57,18 @@ type Process struct {
 	calls int               // of Probe
 
 	c     *sessions.Change // that is to be committed
-	told  *Adaptation      // what it is, once it has been found out
+	found *Adaptation      // what Probe returns of c
 	open  *Window          // of c; nil: Begin has not returned it
 	inter *mpi.Comm        // of the latest window; nil: there was none
 }
 
-// Init begins to follow the main set. New: the process goes on with the world of
-// mpi.Main. Joining: it was started for an adaptation; it enters the same loop as the
-// others, where its first Probe tells of that, or calls Begin at once. Close must follow.
-// All processes of the world call it. Local.
+// Init begins to follow the main set, and returns the status of the process:
+//   - New: it goes on with the world of mpi.Main.
+//   - Joining: it was started for an adaptation. It enters the loop, where its first Probe
+//     returns the adaptation, or calls Begin at once.
+//
+// All processes of the world call it. Local. Close must follow. Errors: those of
+// sessions.Open and sessions.Watch.
 //
 // MPI_Init_adapt of Comprés et al., EuroMPI 2016.
 func Init(ctx context.Context) (*Process, Status, error) {
@@ -86,26 +89,31 @@ func Init(ctx context.Context) (*Process, Status, error) {
 	return p, New, nil
 }
 
-// Sessions is the session below. Local.
+// Sessions returns the session of package sessions. Local.
 func (p *Process) Sessions() *sessions.Session { return p.s }
 
-// Adaptation is what Probe tells.
+// Adaptation is what Probe returns.
 type Adaptation struct {
-	Operation Operation // None: there is nothing to be done
-	Status    Status
-	Failed    []int // of Fault: ranks of the old world
+	Operation Operation // None: there is no adaptation
+	Status    Status    // of the calling process
+	Failed    []int     // Fault: ranks of the old world
 }
 
-// Probe tells whether the world is to be adapted. Its calls are counted, and all
-// processes find an adaptation in the call of the same number; it waits for nobody.
-// Each calls it once in every round of its loop. What Probe has told is to be committed;
-// until then it tells the same again, which does not count. A process that joins is told
-// so, Joining, by its first call; after Commit its count goes on behind that of the others.
+// Probe returns the pending adaptation of the world, of operation None if there is none.
+//
+// Every process calls it once in each round of its loop. Local: it waits for no process.
+// Calls are counted, and all processes find an adaptation in the call of the same number.
+// The program has to commit it; until then Probe returns it again, without counting. The
+// first call of a process that joins returns Joining; after Commit its count goes on behind
+// that of the others.
+//
+// Errors: sessions.ErrRolledBack in a process whose adaptation was rolled back before it
+// joined; sessions.ErrLeaving in one that has left.
 //
 // MPI_Probe_adapt of Comprés et al., EuroMPI 2016.
 func (p *Process) Probe() (Adaptation, error) {
 	if p.c == nil && p.w == nil {
-		return Adaptation{}, failed(mpi.ErrRolledBack, "Probe", errors.New("the process has joined no world: its main function returns"))
+		return Adaptation{}, newError(mpi.ErrRolledBack, "Probe", errors.New("the process has joined no world: its main function returns"))
 	}
 	if p.c == nil {
 		c, err := p.w.Check(p.calls)
@@ -118,14 +126,14 @@ func (p *Process) Probe() (Adaptation, error) {
 		}
 		p.c = c
 	}
-	if p.told == nil {
+	if p.found == nil {
 		a, err := p.adaptation()
 		if err != nil {
 			return a, err
 		}
-		p.told = &a
+		p.found = &a
 	}
-	return *p.told, nil
+	return *p.found, nil
 }
 
 func (p *Process) adaptation() (a Adaptation, err error) {
@@ -140,14 +148,14 @@ func (p *Process) adaptation() (a Adaptation, err error) {
 	stay, leave := p.c.Ranks()
 	come := p.c.Newcomers()
 	switch in, err := p.s.Info(p.c.Input); {
-	case err == nil: // who has ended before is in neither list
+	case err == nil: // members that ended before are in neither list
 		for _, rank := range in.Died {
 			if !slices.Contains(stay, rank) && !slices.Contains(leave, rank) {
 				a.Failed = append(a.Failed, rank)
 			}
 		}
 		_ = p.s.Release(p.c.Input) // the change holds it
-	case p.c.Role != sessions.Joining || !errors.Is(err, mpi.ErrSetGone): // of a newcomer the change may be undone
+	case p.c.Role != sessions.Joining || !errors.Is(err, mpi.ErrSetGone): // a newcomer's change may be rolled back
 		return a, err
 	}
 	switch {
@@ -165,31 +173,34 @@ func (p *Process) adaptation() (a Adaptation, err error) {
 	return a, nil
 }
 
-// Window is in what data are moved between Begin and Commit.
+// Window has the communicators on which data move between Begin and Commit.
 type Window struct {
-	// Inter has the processes of the old world and those that join, as the
-	// intercommunicator of MPI_Comm_spawn; nil if none joins. It is the program's to free,
-	// or else ends with the next Begin, or Close.
+	// Inter is the intercommunicator between the old world and the processes that join, as
+	// that of MPI_Comm_spawn; nil if none joins. The program may free it; else the next Begin
+	// or Close does.
 	Inter *mpi.Comm
-	// Future has the processes that stay and those that join, and is the world from Commit
-	// on, with what was made of it; nil on one that leaves.
+	// Future is the communicator of the processes that stay and those that join. It is the
+	// world from Commit on; windows and communicators made of it stay. nil in a process that
+	// leaves.
 	Future *mpi.Comm
-	// How many there are.
+	// Staying, Leaving and Joining are how many processes do so.
 	Staying, Leaving, Joining int
 }
 
-// Begin opens the window. Collective over the processes of the old world and those
-// that join. What it makes is revoked if the adaptation is rolled back (ErrRevoked and
-// ErrRolledBack). Until Commit it returns the same window again. ErrRolledBack: it was
-// rolled back before; Commit says it, too.
+// Begin opens the window. Collective over the processes of the old world and those that
+// join. Until Commit further calls return the same window. If the adaptation is rolled back
+// its communicators are revoked (ErrRevoked and ErrRolledBack).
+//
+// Errors: sessions.ErrRolledBack if the adaptation was rolled back before, which Commit
+// returns as well; mpi.ErrArg if there is no adaptation.
 //
 // MPI_Comm_adapt_begin of Comprés et al., EuroMPI 2016.
 func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	switch {
 	case p.c == nil:
-		return w, failed(mpi.ErrArg, "Begin", errors.New("there is no adaptation"))
+		return w, newError(mpi.ErrArg, "Begin", errors.New("there is no adaptation"))
 	case p.c.Result == "":
-		return w, failed(mpi.ErrArg, "Begin", fmt.Errorf("a change of the kind %v makes no world", p.c.Kind()))
+		return w, newError(mpi.ErrArg, "Begin", fmt.Errorf("a change of the kind %v makes no world", p.c.Kind()))
 	case p.open != nil:
 		return *p.open, nil
 	}
@@ -200,7 +211,7 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	w.Staying, w.Leaving, w.Joining = len(stay), len(leave), p.c.Newcomers()
 	if p.c.Role != sessions.Leaving {
 		if w.Future, err = p.c.Comm(ctx); err != nil {
-			return Window{}, p.undone(ctx, err)
+			return Window{}, p.joinError(ctx, err)
 		}
 	}
 	if w.Joining > 0 {
@@ -213,9 +224,9 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	return w, nil
 }
 
-// undone tells a newcomer that nothing comes of its change in such a way that it ends in
-// order.
-func (p *Process) undone(ctx context.Context, err error) error {
+// joinError returns the error of Begin. If the change was rolled back it is that of Commit,
+// with which a newcomer ends in order.
+func (p *Process) joinError(ctx context.Context, err error) error {
 	if errors.Is(err, sessions.ErrRolledBack) {
 		_, err = p.c.Commit(ctx)
 	}
@@ -234,32 +245,37 @@ func (p *Process) freeInter() error {
 	return err
 }
 
-// Commit closes the window and returns the new world, which is the Future of Begin, when
-// all have called it. Who leaves has cleaned up before; it gets ErrLeaving, which its main
-// function returns. ErrRolledBack: there is no adaptation, the old world stays, and one
-// that was to join returns the error from its main function. Collective over the processes
-// of the old world and those that join.
+// Commit closes the window and returns the new world, which is the Future of Begin.
+// Collective over the processes of the old world and those that join: it returns when all
+// have called it.
+//
+// Errors:
+//   - sessions.ErrLeaving, in a process that leaves: its main function returns the error.
+//   - sessions.ErrRolledBack: there is no adaptation, and the old world stays. The main
+//     function of a process that was to join returns the error.
+//   - mpi.ErrArg: there is no adaptation.
 //
 // MPI_Comm_adapt_commit of Comprés et al., EuroMPI 2016.
 func (p *Process) Commit(ctx context.Context) (*mpi.Comm, error) {
 	if p.c == nil {
-		return nil, failed(mpi.ErrArg, "Commit", errors.New("there is no adaptation"))
+		return nil, newError(mpi.ErrArg, "Commit", errors.New("there is no adaptation"))
 	}
 	world, err := p.c.Commit(ctx)
 	switch {
 	case err == nil && p.w == nil:
-		err = p.goOn(ctx)
+		err = p.enterLoop(ctx)
 	case errors.Is(err, sessions.ErrRolledBack):
 		err = errors.Join(err, p.freeInter())
 	case err != nil && !errors.Is(err, sessions.ErrLeaving):
 		return nil, err
 	}
-	p.c, p.told, p.open = nil, nil, nil
+	p.c, p.found, p.open = nil, nil, nil
 	return world, err
 }
 
-// goOn makes a newcomer one that probes, behind the others.
-func (p *Process) goOn(ctx context.Context) error {
+// enterLoop makes a newcomer follow the new world, with a count of Probe behind that of the
+// others.
+func (p *Process) enterLoop(ctx context.Context) error {
 	i, err := p.c.Iteration(ctx)
 	if err != nil {
 		return err
@@ -269,7 +285,8 @@ func (p *Process) goOn(ctx context.Context) error {
 	return err
 }
 
-// Close ends it: the world is adapted no more.
+// Close ends the adaptations of this process's world: the main set takes no more changes.
+// It frees the intercommunicator of the latest window. Local, but for the end of that.
 func (p *Process) Close() (err error) {
 	if p.w != nil {
 		err = p.w.Close()
@@ -277,6 +294,7 @@ func (p *Process) Close() (err error) {
 	return errors.Join(err, p.freeInter(), p.s.Close())
 }
 
-func failed(class mpi.Class, op string, err error) error {
+// newError returns the error of a call.
+func newError(class mpi.Class, op string, err error) error {
 	return &mpi.Error{Class: class, Op: op, Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 }

@@ -14,63 +14,66 @@ import (
 	"gompi/sessions"
 )
 
-// Errors of Integrate. The change holds nevertheless.
+// Errors of Integrate about the name. The change is committed nevertheless.
 var (
-	// ErrProviders: more than one process has given a name.
+	// ErrProviders: more than one process has provided a name.
 	ErrProviders = errors.New("several processes have provided a name")
-	// ErrNoProvider: a process looks for a name, and none has given one.
+	// ErrNoProvider: a process looks for a name, and no process has provided one.
 	ErrNoProvider = errors.New("no process has provided a name")
 )
 
 // Keys in the store of the delta.
 const (
-	keyName   = "gompi.dyn.name"   // what was provided
+	keyName   = "gompi.dyn.name"   // the name that was provided
 	keyOwn    = "gompi.dyn.own"    // the own name of that set, if it is another
-	keySecond = "gompi.dyn.second" // somebody else has tried to
-	keyFailed = "gompi.dyn.failed" // why the provider could not
+	keySecond = "gompi.dyn.second" // a second process has tried to provide a name
+	keyFailed = "gompi.dyn.failed" // why the provider failed
 )
 
 // integration is a call of Integrate that is not over.
 type integration struct {
 	c     *sessions.Change
-	f     *followed // that the change was seen by; nil: this process is a newcomer
+	f     *subscription // whose watcher returned the change; nil: this process is a newcomer
 	delta string
 	store *sessions.Store
-	given bool              // the name, as far as that could be
-	wrong error             // what the caller's name is
-	ahead *sessions.Watcher // of the named set, by who has named it
+	given bool              // this process has provided its name, or has failed to
+	wrong error             // why it has failed
+	named *sessions.Watcher // of the named set, in the process that has provided the name
 }
 
-// Integrate says that the calling process goes on with a change, which any of its sets
-// (Change.Sets) names, and waits until all have said so who are in the delta or in the
-// associated set, and live. One that cannot be received yet, as newcomers are still to
-// start, is waited for like them. Collective over these, out of band: no communicator is
-// needed, and all give a set of the same change.
+// Integrate says that the calling process goes on with a change, and waits until all
+// processes have said so. delta is any set of the change (Change.Sets).
 //
-// One of those that were in the associated set may provide a name (provider is true
-// and *name a set that it knows); whoever else gives a name, too, finds there what the
-// provider has given. nil is no look-up. The named set is gompi://main from then on if
-// the associated set was, and the change is a plain one (sessions.Add, sessions.Sub);
-// with one that has a Result, as those of gompictl resize, that is. Each process goes on
-// following the new set, if it is a member.
+// Collective over the living processes of the delta and of the associated set; all name a set
+// of the same change. It needs no communicator. If the change cannot be received yet,
+// because newcomers still start, Integrate waits for it.
 //
-// terminate: the caller is in the delta, and that leaves. What it has sent is
-// delivered; its main function should return, as the library does not end processes.
+// provider, name: one process that was in the associated set may provide a name: provider is
+// true and *name is a set that it knows. Any other process with a name finds the provided name
+// there; nil means that it does not look. If the associated set was gompi://main and the
+// change is a plain one (sessions.Add, sessions.Sub), gompi://main is the named set from then
+// on. With a change that has a Result, such as that of gompictl resize, it is the Result.
+// Each process goes on following the new set, if it is a member.
 //
-// info has "wait": "false" is not to wait until all have said so. The name, if it is
-// looked for, is waited for; how the change was decided the next call of the session
-// takes up, or Close, which return ErrRolledBack for it.
+// info: "wait" = "false" means that Integrate does not wait until all processes have said
+// so; it waits only for the name, if it looks for one. The next call of the session, or
+// Close, then returns an error of the decision.
 //
-// ErrRolledBack: the change does not happen, and all is as it was. ErrProviders or
-// ErrNoProvider, in an error of class ErrArg: the change holds, and there is no name:
-// all who gave a name get it, whether to provide or to look. When ctx ends before the
-// decision, what was said stands, and Integrate may be called again.
+// terminate: the caller leaves by the change, and its messages are delivered. Its main
+// function should return; the library does not end processes.
+//
+// Errors:
+//   - ErrRolledBack: the change does not happen, and nothing has changed.
+//   - ErrProviders, ErrNoProvider, in an error of class mpi.ErrArg: the change is committed,
+//     and there is no name. All processes that gave a name get the error.
+//   - mpi.ErrCancelled: ctx has ended before the decision. The vote stands, and Integrate may
+//     be called again.
 //
 // MPI_Session_dyn_integrate_res_change of Huber et al., EuroMPI/USA 2022.
 func (d *Session) Integrate(ctx context.Context, delta string, provider bool, name *string, info *mpi.Info) (terminate bool, err error) {
 	const op = "Integrate"
 	if provider && name == nil {
-		return false, failed(mpi.ErrArg, op, errors.New("a provider without a name"))
+		return false, newError(mpi.ErrArg, op, errors.New("a provider without a name"))
 	}
 	i, err := d.enter(ctx, op, delta)
 	if err != nil {
@@ -83,14 +86,14 @@ func (d *Session) Integrate(ctx context.Context, delta string, provider bool, na
 		i.given = true
 	}
 	if info.Get("wait") == "false" {
-		return d.without(ctx, i, provider, name)
+		return d.integrateBehind(ctx, i, provider, name)
 	}
 	err = d.finish(ctx, i, provider, name)
 	return i.c.Role == sessions.Leaving && !errors.Is(err, sessions.ErrRolledBack), err
 }
 
-// IIntegrate starts an Integrate: terminate and *name are there when the request is
-// complete.
+// IIntegrate starts an Integrate. Collective as that. terminate and *name may be read when
+// the request is complete.
 func (d *Session) IIntegrate(ctx context.Context, delta string, provider bool, name *string, info *mpi.Info) (terminate *bool, r mpi.Request) {
 	terminate = new(bool)
 	return terminate, d.start("Integrate", func() (err error) {
@@ -99,11 +102,11 @@ func (d *Session) IIntegrate(ctx context.Context, delta string, provider bool, n
 	})
 }
 
-// errNotYet: the change cannot be received yet.
+// errNotYet means that the change cannot be received yet.
 var errNotYet = errors.New("the change cannot be received yet")
 
-// enter is begin when the change can be received: who has its name from elsewhere, as of
-// Request, waits for those who come as for those who stay.
+// enter waits until the change can be received, and calls begin. A process may have the
+// name of the delta from elsewhere, such as Request, before all newcomers have joined.
 func (d *Session) enter(ctx context.Context, op, delta string) (*integration, error) {
 	const least, most = 50 * time.Microsecond, 5 * time.Millisecond
 	for pause := least; ; pause = min(2*pause, most) {
@@ -113,16 +116,16 @@ func (d *Session) enter(ctx context.Context, op, delta string) (*integration, er
 		if !errors.Is(err, errNotYet) {
 			return i, err
 		}
-		if pause == least { // until all who come are there
+		if pause == least { // until all newcomers have joined
 			if _, err := d.s.Reached(ctx, delta, sessions.Ready); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		}
-		// Pages show it a moment later, and when all follow the set.
+		// The pages show the change a moment later, and only when all members follow the set.
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, failed(mpi.ErrCancelled, op, context.Cause(ctx))
+			return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
 		}
 	}
 }
@@ -134,7 +137,7 @@ func (d *Session) begin(op, delta string) (*integration, error) {
 	}
 	own, err := d.s.Name(delta)
 	if errors.Is(err, mpi.ErrSetGone) {
-		return nil, failed(mpi.ErrRolledBack, op, fmt.Errorf("%s is gone with its change: %w", delta, err))
+		return nil, newError(mpi.ErrRolledBack, op, fmt.Errorf("%s is gone with its change: %w", delta, err))
 	}
 	if err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ func (d *Session) begin(op, delta string) (*integration, error) {
 	if i.c == nil {
 		defer d.s.Release(delta)
 		s, err := d.s.Outcome(delta)
-		if err == nil && s == sessions.Adopting { // since it was looked for
+		if err == nil && s == sessions.Adopting { // it was announced after the look
 			err = d.look(i, has)
 		}
 		switch {
@@ -165,11 +168,11 @@ func (d *Session) begin(op, delta string) (*integration, error) {
 			return nil, err
 		case i.c != nil:
 		case s == sessions.RolledBack || s == sessions.Cancelled:
-			return nil, failed(mpi.ErrRolledBack, op, fmt.Errorf("%s is of a change that is %v", delta, s))
+			return nil, newError(mpi.ErrRolledBack, op, fmt.Errorf("%s belongs to a change that is %v", delta, s))
 		case s < sessions.Adopting && len(d.list) > 0:
 			return nil, errNotYet
 		default:
-			return nil, failed(mpi.ErrArg, op, fmt.Errorf("%s is of no change of a set that this process follows", delta))
+			return nil, newError(mpi.ErrArg, op, fmt.Errorf("%s belongs to no change of a set that this process follows", delta))
 		}
 	}
 	if i.store, err = d.s.Store(delta); err != nil {
@@ -179,8 +182,8 @@ func (d *Session) begin(op, delta string) (*integration, error) {
 	return i, nil
 }
 
-// look finds the change among those of the sets that are followed, and accepts it; mu is
-// held.
+// look finds the change among the pending changes of the followed sets, and accepts it; mu
+// is held.
 func (d *Session) look(i *integration, has func(*sessions.Change) bool) error {
 	for _, f := range d.list {
 		c, err := f.w.Pending()
@@ -197,15 +200,15 @@ func (d *Session) look(i *integration, has func(*sessions.Change) bool) error {
 	return nil
 }
 
-// provide gives the name. Whatever is wrong with it is said in the store, so that the
-// others need not wait for another one.
+// provide puts the name into the store of the delta, or why there is none: the others
+// then need not wait for a name.
 func (d *Session) provide(ctx context.Context, i *integration, name string) error {
 	own, err := i.c.Provide(ctx, name)
 	switch {
 	case err == nil:
-		if i.c.Result == "" { // so that the set is followed from the commit on
+		if i.c.Result == "" { // so that this process follows the set from the commit on
 			if w, err := sessions.Watch(d.life, own, sessions.Options{}); err == nil {
-				i.ahead = w
+				i.named = w
 			}
 		}
 		if own != name { // gompi://main is another set later, mpi://WORLD elsewhere
@@ -217,7 +220,7 @@ func (d *Session) provide(ctx context.Context, i *integration, name string) erro
 	case ctx.Err() != nil:
 		return err
 	}
-	// Whoever was first has put a name, or will before it votes.
+	// The first provider has put a name, or will before it votes.
 	key := keyFailed
 	if errors.Is(err, mpi.ErrRefused) {
 		key = keySecond
@@ -225,16 +228,16 @@ func (d *Session) provide(ctx context.Context, i *integration, name string) erro
 	return errors.Join(err, i.store.Put(key, []byte(err.Error())))
 }
 
-// without is an Integrate that does not wait for the decision.
-func (d *Session) without(ctx context.Context, i *integration, provider bool, name *string) (bool, error) {
-	if err := d.begins("Integrate"); err != nil {
+// integrateBehind is an Integrate that does not wait for the decision.
+func (d *Session) integrateBehind(ctx context.Context, i *integration, provider bool, name *string) (bool, error) {
+	if err := d.beginBehind("Integrate"); err != nil {
 		return false, err
 	}
 	over, end := context.WithCancel(ctx)
 	go func() {
 		err := d.finish(d.life, i, false, nil)
 		end()
-		d.ends(err)
+		d.endBehind(err)
 	}()
 	if provider {
 		return i.c.Role == sessions.Leaving, i.wrong
@@ -243,7 +246,7 @@ func (d *Session) without(ctx context.Context, i *integration, provider bool, na
 		return i.c.Role == sessions.Leaving, nil
 	}
 	v, err := i.store.Get(over, true, keyName)
-	if err != nil && over.Err() != nil && ctx.Err() == nil { // it is decided
+	if err != nil && over.Err() != nil && ctx.Err() == nil { // the decision has fallen
 		var given string
 		if given, _, err = i.look(ctx); err == nil {
 			*name = given
@@ -254,7 +257,7 @@ func (d *Session) without(ctx context.Context, i *integration, provider bool, na
 	return i.c.Role == sessions.Leaving, err
 }
 
-// finish votes, waits for the decision and goes on with what it has made.
+// finish votes, waits for the decision and follows the new set.
 func (d *Session) finish(ctx context.Context, i *integration, provider bool, name *string) error {
 	comm, err := i.c.Commit(ctx)
 	leaves := errors.Is(err, sessions.ErrLeaving)
@@ -278,15 +281,15 @@ func (d *Session) finish(ctx context.Context, i *integration, provider bool, nam
 		}
 	}
 	if !leaves {
-		lost := d.goOn(ctx, i)
+		lost := d.followResult(ctx, i)
 		err = cmp.Or(err, lost)
 	}
 	d.forget(i)
 	return err
 }
 
-// look finds the name after the decision, as all have said theirs, and the own name of the
-// set.
+// look returns the provided name and the own name of its set. The caller calls it after the
+// decision: then no provider comes any more.
 func (i *integration) look(ctx context.Context) (name, own string, err error) {
 	const op = "Integrate"
 	v, err := i.store.Get(ctx, false, keyName, keySecond, keyFailed, keyOwn)
@@ -294,19 +297,19 @@ func (i *integration) look(ctx context.Context) (name, own string, err error) {
 	case err != nil:
 		return "", "", err
 	case v[1] != nil:
-		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrProviders))
+		return "", "", newError(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrProviders))
 	case v[0] == nil && v[2] != nil:
-		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w: %s", i.delta, ErrNoProvider, v[2]))
+		return "", "", newError(mpi.ErrArg, op, fmt.Errorf("%s: %w: %s", i.delta, ErrNoProvider, v[2]))
 	case v[0] == nil:
-		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrNoProvider))
+		return "", "", newError(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrNoProvider))
 	case v[3] == nil:
 		v[3] = v[0]
 	}
 	return string(v[0]), string(v[3]), nil
 }
 
-// goOn follows the new set.
-func (d *Session) goOn(ctx context.Context, i *integration) error {
+// followResult follows the new set.
+func (d *Session) followResult(ctx context.Context, i *integration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -320,7 +323,7 @@ func (d *Session) goOn(ctx context.Context, i *integration) error {
 	}
 	_, own, err := i.look(ctx)
 	if errors.Is(err, ErrNoProvider) || errors.Is(err, ErrProviders) {
-		return nil // who wanted one is told
+		return nil // finish returns the error where a name was wanted
 	}
 	if err != nil {
 		return err
@@ -344,7 +347,7 @@ func (d *Session) goOn(ctx context.Context, i *integration) error {
 		if set, err := i.f.w.Set(); err == nil && set == own {
 			return nil
 		}
-		if err := d.drop(i.f); err != nil {
+		if err := d.unfollow(i.f); err != nil {
 			return err
 		}
 	}
@@ -352,16 +355,15 @@ func (d *Session) goOn(ctx context.Context, i *integration) error {
 	if isMain {
 		name = mainSet
 	}
-	if w := i.ahead; w != nil {
-		i.ahead = nil
-		d.list = append(d.list, &followed{name, w})
+	if w := i.named; w != nil {
+		i.named = nil
+		d.list = append(d.list, &subscription{name, w})
 		return nil
 	}
 	return d.follow(name)
 }
 
-// followFirst follows the first of these sets of which the process is a member; mu is
-// held.
+// followFirst follows the first of these sets that has the process as a member; mu is held.
 func (d *Session) followFirst(sets ...string) (err error) {
 	for _, set := range sets {
 		if err = d.follow(set); err == nil {
@@ -376,8 +378,8 @@ func (d *Session) forget(i *integration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.begun, i.c)
-	if i.ahead != nil {
-		_ = i.ahead.Close() // nobody goes on with it
+	if i.named != nil {
+		_ = i.named.Close() // rolled back, or not needed
 	}
 	if d.joined == i.c {
 		d.joined = nil

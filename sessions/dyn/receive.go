@@ -9,42 +9,44 @@ import (
 	"gompi/sessions"
 )
 
-// Type is what a change does to the set with which it is associated.
+// Type is what a change does to its set.
 type Type uint8
 
 // The types. The first three are those of MPI_Session_dyn_recv_res_change.
 const (
-	None Type = iota // there is none
+	None Type = iota // there is no change
 	Add              // processes come: they are the delta
 	Sub              // processes leave: they are the delta
-	// Both is a change that replaces processes, for which the published interface has
-	// no type: the delta is those who come.
+	// Both is a change that replaces processes: the newcomers are the delta. The published
+	// interface has no such type.
 	Both
 )
 
-// String gives the type as the paper has it.
+// String returns the paper's name of the type.
 func (t Type) String() string {
 	return [...]string{"NONE", "ADD", "SUB", "BOTH"}[t&3]
 }
 
-// Change is what a process receives of a change.
+// Change is a change as Receive returns it.
 type Change struct {
 	Type  Type
-	Delta string // the set of those who come or leave; "" of None
+	Delta string // the set of the processes that come or leave; "" for None
 	// Included: the calling process is in Delta.
 	Included bool
-	// Sets are all sets of those who leave or come: Delta, and of Both, and where
-	// newcomers come in several sets, the others. Each of them names the change.
+	// Sets are all sets of processes that come or leave: Delta first. There are several
+	// for Both, and where newcomers come in several sets. Each of them names the change.
 	Sets []string
 }
 
-// Receive tells of the change of a set that is to be integrated next; of type None if
-// there is none, or if this process has integrated it. "mpi://self", in just this
-// spelling, stands for the set of the latest change that has the caller in its delta: a
-// newcomer finds so what it has come by, and one that leaves by what it leaves. It is
-// information only: the change may yet be taken back, and the delta may be used in any
-// operation on sets. One process that calls it tells the others of the delta.
-// ErrNoWatch: this process does not follow the set. Local.
+// Receive returns the next change of a set to integrate. Its type is None if there is
+// none, or if this process has integrated it. "mpi://self", in just this spelling, stands
+// for the set of the latest change that has the caller in its delta: with it a newcomer
+// finds the change that it was started for, and a leaver the one by which it leaves.
+//
+// Local. One process calls it and sends the others the delta. It accepts nothing: the
+// change may still be withdrawn. The delta may be used in any operation on sets.
+//
+// Error: mpi.ErrNoWatch if this process does not follow the set.
 //
 // MPI_Session_dyn_recv_res_change of Huber et al., EuroMPI/USA 2022.
 func (d *Session) Receive(set string) (Change, error) {
@@ -76,7 +78,7 @@ func (d *Session) Receive(set string) (Change, error) {
 		}
 		return Change{}, nil
 	}
-	f, err := d.of(op, set)
+	f, err := d.subscriptionOf(op, set)
 	if err != nil {
 		return Change{}, err
 	}
@@ -87,7 +89,7 @@ func (d *Session) Receive(set string) (Change, error) {
 	return received(c), nil
 }
 
-// IReceive starts a Receive: what is received is there when the request is complete.
+// IReceive starts a Receive. Local. The change may be read when the request is complete.
 func (d *Session) IReceive(set string) (*Change, mpi.Request) {
 	c := new(Change)
 	return c, d.start("Receive", func() (err error) {
@@ -96,7 +98,7 @@ func (d *Session) IReceive(set string) (*Change, mpi.Request) {
 	})
 }
 
-// received is a change as the paper has it.
+// received returns a change in the terms of the paper.
 func received(c *sessions.Change) Change {
 	x := Change{Sets: slices.Clone(c.Joining)}
 	switch {
@@ -117,23 +119,24 @@ func received(c *sessions.Change) Change {
 	return x
 }
 
-// SetOp is an operation that makes a set of two.
+// SetOp is an operation that makes a set of two others.
 type SetOp = sessions.SetOp
 
-// The operations, of MPI_Session_dyn_pset_create_op.
+// The operations of MPI_Session_dyn_pset_create_op.
 const (
 	Union        = sessions.Union
 	Difference   = sessions.Difference
 	Intersection = sessions.Intersection
 )
 
-// PrefName is the key of a preferred name in the info of CreateOp: "x" makes app://x.
+// PrefName is the key of a preferred name in the info of CreateOp: "x" becomes app://x.
 const PrefName = "MPI_PSETOP_PREF_NAME"
 
-// CreateOp makes a set of two others and returns its name, which all processes can use
-// that have been told of it. Over the delta of a change that is not integrated yet the
-// new set belongs to the change, and is gone if that is rolled back; one that has the
-// members of what the core makes of the set is that set. Local.
+// CreateOp makes a set of two others and returns its name, which all processes can use.
+// Local, but for one round trip to the head. A set that is made of the delta of a change
+// belongs to the change until that is integrated, and is gone if the change is rolled back.
+// A set with the members of the change's Result is that set. Errors: those of
+// sessions.Session.Combine.
 //
 // MPI_Session_dyn_pset_create_op of Huber et al., EuroMPI/USA 2022.
 func (d *Session) CreateOp(op SetOp, set1, set2 string, info *mpi.Info) (string, error) {
@@ -142,7 +145,7 @@ func (d *Session) CreateOp(op SetOp, set1, set2 string, info *mpi.Info) (string,
 		a.Names = []string{name}
 	}
 	if op == sessions.Split {
-		a.Do = 0 // it is none of two sets
+		a.Do = 0 // it does not combine two sets
 	}
 	list, err := d.s.Combine(a)
 	if err != nil {
@@ -151,7 +154,7 @@ func (d *Session) CreateOp(op SetOp, set1, set2 string, info *mpi.Info) (string,
 	return list[0], nil
 }
 
-// ICreateOp starts a CreateOp: the name is there when the request is complete.
+// ICreateOp starts a CreateOp. Local. The name may be read when the request is complete.
 func (d *Session) ICreateOp(op SetOp, set1, set2 string, info *mpi.Info) (*string, mpi.Request) {
 	name := new(string)
 	return name, d.start("CreateOp", func() (err error) {

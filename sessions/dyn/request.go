@@ -11,29 +11,29 @@ import (
 	"gompi/sessions"
 )
 
-// Status is how far a change is that this process has asked for.
+// Status is the state of a change that this process has requested.
 type Status uint8
 
 // The states, those of the paper's prototype (dynmpi v1): RC_ANNOUNCED, ...
 const (
-	Invalid             Status = iota // it does not happen
+	Invalid             Status = iota // the change does not happen
 	Announced                         // it waits, or can be received
-	ConfirmationPending               // somebody integrates it
-	Finalized                         // all have
+	ConfirmationPending               // a process integrates it
+	Finalized                         // all processes have integrated it
 )
 
-// String gives the state as the prototype has it.
+// String returns the prototype's name of the state.
 func (s Status) String() string {
 	return [...]string{"INVALID", "ANNOUNCED", "CONFIRMATION_PENDING", "FINALIZED"}[s&3]
 }
 
-// Requested is a change that this process has asked for.
+// Requested is a change that this process has requested.
 type Requested struct {
-	Delta string
+	Delta string // the set of the processes that come or leave
 	op    *sessions.Operation
 }
 
-// Status is how far it is. Local, but for one round trip to the head.
+// Status returns the state of the change. Local, but for one round trip to the head.
 func (r *Requested) Status() Status {
 	switch s := r.op.State(); {
 	case s < sessions.Adopting:
@@ -46,19 +46,20 @@ func (r *Requested) Status() Status {
 	return Invalid
 }
 
-// Operation is what it is for package sessions: Cancel takes it back, Wait waits for
-// its end.
+// Operation returns the change as an operation of package sessions: Cancel withdraws it,
+// Wait waits for its end. Local.
 func (r *Requested) Operation() *sessions.Operation { return r.op }
 
-// Free tells that nobody asks for it any more: it goes on. Local.
+// Free releases the record of the change, which goes on. Local.
 func (r *Requested) Free() { r.op.Free() }
 
-// Request asks for a plain change of a set: n processes that come (Add), or the last n
-// of the set leave (Sub). It returns when the delta has a name, which is app://NAME if
-// name is given. The change itself is received, and integrated, as any. Local; it may
-// wait for other changes of the set, also for those that were integrated without waiting,
-// until ctx ends: then the change is taken back. The errors are those of sessions.Submit
-// and Granted.
+// Request requests a plain change of a set: n processes come (Add), or the last n of the
+// set leave (Sub). It returns when the delta has a name, which is app://NAME if name is
+// given. Processes receive and integrate the change as any other.
+//
+// One process calls it. Local; it may wait for other changes of the set, also for those that
+// this process integrates without waiting. When ctx ends first it withdraws the change.
+// Errors: those of sessions.Submit and Operation.Granted.
 //
 // MPI_Session_request_res_change of the paper's prototype (dynmpi v1).
 func (d *Session) Request(ctx context.Context, t Type, set string, n int, name string) (*Requested, error) {
@@ -73,9 +74,9 @@ func (d *Session) Request(ctx context.Context, t Type, set string, n int, name s
 	case Sub:
 		q.Kind, q.Sub = sessions.Sub, n
 	default:
-		return nil, failed(mpi.ErrArg, op, fmt.Errorf("a change of the type %v", t))
+		return nil, newError(mpi.ErrArg, op, fmt.Errorf("a change of the type %v", t))
 	}
-	if err := d.settled(ctx, op); err != nil { // what was integrated without waiting, and what is followed since
+	if err := d.awaitIdle(ctx, op); err != nil { // integrations without waiting end first, and follow their new sets
 		return nil, err
 	}
 	o, err := sessions.Submit(ctx, q)
@@ -84,19 +85,19 @@ func (d *Session) Request(ctx context.Context, t Type, set string, n int, name s
 	}
 	out, err := o.Granted(ctx)
 	if err != nil && ctx.Err() != nil && errors.Is(o.Cancel(d.life), mpi.ErrTooLate) {
-		out, err = o.Granted(d.life) // members have been handed it: it is no longer to be given up
+		out, err = o.Granted(d.life) // a member has got it: too late to withdraw it
 	}
 	if err == nil {
 		if list := out[0].List(); len(list) == 1 {
 			return &Requested{list[0], o}, nil
 		}
-		err = failed(mpi.ErrUnreachable, op, fmt.Errorf("outputs %+v", out))
+		err = newError(mpi.ErrUnreachable, op, fmt.Errorf("outputs %+v", out))
 	}
 	o.Free()
 	return nil, err
 }
 
-// IRequest starts a Request: what it returns is there when the request is complete.
+// IRequest starts a Request. Local. The result may be read when the request is complete.
 func (d *Session) IRequest(ctx context.Context, t Type, set string, n int, name string) (**Requested, mpi.Request) {
 	x := new(*Requested)
 	return x, d.start("Request", func() (err error) {

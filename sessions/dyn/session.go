@@ -19,33 +19,33 @@ const (
 	latest  = "mpi://self" // in just this spelling: see Receive
 )
 
-// Session is a session with the sets whose changes this process follows. Its methods
-// may be called from any goroutine.
+// Session is a session with the sets whose changes this process follows. Any goroutine
+// may call its methods.
 type Session struct {
 	s    *sessions.Session
 	proc *mpi.Process
 
 	mu     sync.Mutex
-	list   []*followed
+	list   []*subscription
 	joined *sessions.Change // not integrated yet
 	begun  map[*sessions.Change]*integration
-	late   error         // of what was integrated without waiting, for the next call
-	going  int           // what is integrated without waiting
-	idle   chan struct{} // closed when nothing is any more; nil: nothing is
+	failed error         // of integrations without waiting, for the next call
+	behind int           // integrations without waiting that are under way
+	idle   chan struct{} // closed when there are none any more; nil: there are none
 	end    context.CancelFunc
 	life   context.Context
 	closed bool
 }
 
-// followed is a set whose changes the process follows.
-type followed struct {
-	name string // gompi://main stands for all that follow it
+// subscription is a set whose changes the process follows.
+type subscription struct {
+	name string // gompi://main stands for all its Results
 	w    *sessions.Watcher
 }
 
-// Open begins a session, as sessions.Open, and follows these sets: see Follow. A
-// process that a change has started follows none of them, but what its integration
-// gives it. Close must follow. Local.
+// Open begins a session, as sessions.Open does, and follows these sets: see Follow. A
+// newcomer follows none of them; it follows the set that it integrates. Close must follow.
+// Local. Errors: those of sessions.Open and Follow.
 func Open(ctx context.Context, sets ...string) (*Session, error) {
 	s, err := sessions.Open(ctx)
 	if err != nil {
@@ -66,12 +66,13 @@ func Open(ctx context.Context, sets ...string) (*Session, error) {
 	return d, nil
 }
 
-// Sessions is the session below, for groups, communicators, stores and names. Local.
+// Sessions returns the session of package sessions, for groups, communicators, stores and
+// names. Local.
 func (d *Session) Sessions() *sessions.Session { return d.s }
 
-// Follow makes this process one that can be told of the changes of a set, of which it
-// is a member. The set takes changes when all members have said so. After a change that
-// makes a new set of it, the new one is followed. Local.
+// Follow follows the changes of a set, of which this process is a member. The set takes
+// changes when all its members follow it. After a change with a new set the process follows
+// the new one. Local. Errors: those of sessions.Watch.
 func (d *Session) Follow(set string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,13 +88,13 @@ func (d *Session) follow(set string) error {
 	if err != nil {
 		return err
 	}
-	d.list = append(d.list, &followed{set, w})
+	d.list = append(d.list, &subscription{set, w})
 	return nil
 }
 
-// Close ends the session, as that of package sessions does: the sets that it followed
-// take no more changes. It waits for the decision of what was integrated without
-// waiting, until the context of Open ends.
+// Close ends the session, as Close of sessions.Session does. The sets that it followed take
+// no more changes. It waits for the decision of changes that were integrated without
+// waiting, until the context of Open ends, and returns their errors.
 func (d *Session) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,10 +105,10 @@ func (d *Session) Close() error {
 		d.mu.Lock()
 	}
 	if d.closed {
-		return failed(mpi.ErrSession, "Close", errClosed)
+		return newError(mpi.ErrSession, "Close", errClosed)
 	}
 	d.closed = true
-	err := d.late
+	err := d.failed
 	for _, f := range d.list {
 		err = errors.Join(err, f.w.Close())
 	}
@@ -116,33 +117,33 @@ func (d *Session) Close() error {
 	return errors.Join(err, d.s.Close())
 }
 
-// begins notes that something is integrated without waiting. ends must follow. An error: the
+// beginBehind notes an integration without waiting. endBehind must follow. An error: the
 // session was closed.
-func (d *Session) begins(op string) error {
+func (d *Session) beginBehind(op string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return failed(mpi.ErrSession, op, errClosed)
+		return newError(mpi.ErrSession, op, errClosed)
 	}
-	if d.going++; d.idle == nil {
+	if d.behind++; d.idle == nil {
 		d.idle = make(chan struct{})
 	}
 	return nil
 }
 
-// ends notes how that ended.
-func (d *Session) ends(err error) {
+// endBehind notes the end and the error of an integration without waiting.
+func (d *Session) endBehind(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.late = errors.Join(d.late, err)
-	if d.going--; d.going == 0 {
+	d.failed = errors.Join(d.failed, err)
+	if d.behind--; d.behind == 0 {
 		close(d.idle)
 		d.idle = nil
 	}
 }
 
-// settled waits until nothing is integrated any more that nobody waits for.
-func (d *Session) settled(ctx context.Context, op string) error {
+// awaitIdle waits until no integration without waiting is under way.
+func (d *Session) awaitIdle(ctx context.Context, op string) error {
 	d.mu.Lock()
 	idle := d.idle
 	d.mu.Unlock()
@@ -153,23 +154,23 @@ func (d *Session) settled(ctx context.Context, op string) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		return failed(mpi.ErrCancelled, op, context.Cause(ctx))
+		return newError(mpi.ErrCancelled, op, context.Cause(ctx))
 	}
 }
 
-// open is an error if d was closed, or if what was integrated without waiting has
-// failed since; mu is held.
+// open returns an error if d was closed, or if an integration without waiting has failed
+// since the last call; mu is held.
 func (d *Session) open(op string) error {
 	if d.closed {
-		return failed(mpi.ErrSession, op, errClosed)
+		return newError(mpi.ErrSession, op, errClosed)
 	}
-	err := d.late
-	d.late = nil
+	err := d.failed
+	d.failed = nil
 	return err
 }
 
-// of is the one who follows a set under one of its names; mu is held.
-func (d *Session) of(op, set string) (*followed, error) {
+// subscriptionOf returns the subscription of a set under one of its names; mu is held.
+func (d *Session) subscriptionOf(op, set string) (*subscription, error) {
 	for _, f := range d.list {
 		if f.name == set {
 			return f, nil
@@ -184,23 +185,23 @@ func (d *Session) of(op, set string) (*followed, error) {
 			return f, nil
 		}
 	}
-	return nil, failed(mpi.ErrNoWatch, op, fmt.Errorf("this process does not follow %s", set))
+	return nil, newError(mpi.ErrNoWatch, op, fmt.Errorf("this process does not follow %s", set))
 }
 
-// drop ends following; mu is held.
-func (d *Session) drop(f *followed) error {
-	d.list = slices.DeleteFunc(d.list, func(g *followed) bool { return g == f })
+// unfollow ends a subscription; mu is held.
+func (d *Session) unfollow(f *subscription) error {
+	d.list = slices.DeleteFunc(d.list, func(g *subscription) bool { return g == f })
 	return f.w.Close()
 }
 
 var errClosed = errors.New("the session was closed")
 
-// failed is an error of a call.
-func failed(class mpi.Class, op string, err error) error {
+// newError returns the error of a call.
+func newError(class mpi.Class, op string, err error) error {
 	return &mpi.Error{Class: class, Op: op, Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 }
 
-// start does something as a request.
+// start runs f beside the caller, as a request.
 func (d *Session) start(op fault.Call, f func() error) (r mpi.Request) {
 	*r.Core() = d.proc.Core().Beside(op, f)
 	return r

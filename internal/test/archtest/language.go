@@ -95,9 +95,6 @@ var unvoiced = []string{
 	"internal/resize/col",
 	"internal/resize/layout",
 	"mam",
-	"sessions",
-	"sessions/adapt",
-	"sessions/dyn",
 	"transport/tuning",
 }
 

@@ -34,7 +34,7 @@ type Job struct {
 
 	agents []*server.Server // of the hosts, by number
 	tb     testing.TB
-	cfg    Config
+	cfg    config
 	id     wire.JobID
 	hub    *inproc.Hub
 	calls  core.CallTable

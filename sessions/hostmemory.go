@@ -16,20 +16,20 @@ import (
 	"gompi/internal/host/segment"
 )
 
-// common is what one process shares with others of its host through pages: the arenas
-// that these are in, each mapped once, and the bell of all who wait for something
-// there.
-type common struct {
+// hostMemory is the memory that a process shares with others of its host for change
+// pages: the arenas that hold the pages, each mapped once, and the bell of the processes
+// that wait for something there.
+type hostMemory struct {
 	proc *core.Process
 
 	mu     sync.Mutex
 	arenas map[uint32]*mapping
-	bell   int // -1: there is none yet, or the process has ended
+	bell   int // -1: not opened yet, or the process has ended
 	ended  bool
 }
 
-// mapping is memory that is mapped as long as somebody may look at it: should the
-// process end before a page is left, one of its goroutines still may.
+// mapping is memory that stays mapped as long as a goroutine may read it: that may be
+// after the process has left the job.
 type mapping struct{ memory []byte }
 
 func newMapping(memory []byte) *mapping {
@@ -38,17 +38,17 @@ func newMapping(memory []byte) *mapping {
 	return m
 }
 
-type commonKey struct{}
+type hostMemoryKey struct{}
 
-func commonOf(p *core.Process) *common {
-	return p.Keep(commonKey{}, func() any {
-		return &common{proc: p, arenas: map[uint32]*mapping{}, bell: -1}
-	}).(*common)
+func hostMemoryOf(p *core.Process) *hostMemory {
+	return p.Keep(hostMemoryKey{}, func() any {
+		return &hostMemory{proc: p, arenas: map[uint32]*mapping{}, bell: -1}
+	}).(*hostMemory)
 }
 
-// hear takes over the descriptor of the bell, which is always the same one; -1: who
-// gives it knows that the process has it.
-func (s *common) hear(fd int) error {
+// openBell takes over the descriptor of the bell. All pages of a process have the same
+// bell; -1 means that the process has it already.
+func (s *hostMemory) openBell(fd int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -63,7 +63,7 @@ func (s *common) hear(fd int) error {
 		return err
 	}
 	s.bell = fd
-	context.AfterFunc(s.proc.Ctx, s.silence)
+	context.AfterFunc(s.proc.Ctx, s.closeBell)
 	return nil
 }
 
@@ -71,8 +71,8 @@ func errNoFiles() error {
 	return fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 }
 
-// silence closes the bell.
-func (s *common) silence() {
+// closeBell closes the bell for good.
+func (s *hostMemory) closeBell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended = true; s.bell >= 0 {
@@ -82,8 +82,8 @@ func (s *common) silence() {
 	}
 }
 
-// ring wakes all who wait, on any page, and have the same bell.
-func (s *common) ring() {
+// ring wakes all processes with the same bell that wait on any page.
+func (s *hostMemory) ring() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bell >= 0 {
@@ -91,9 +91,9 @@ func (s *common) ring() {
 	}
 }
 
-// extent is memory that the agent has given out, of which others say where it is. file
-// is the arena's, and stays the caller's; -1: there is none.
-func (s *common) extent(x *wire.ArenaRange, file int) (*mapping, []byte, error) {
+// extent maps memory that the agent has given out, and checks where others say that it
+// is. file is the arena's, and stays the caller's; -1: none.
+func (s *hostMemory) extent(x *wire.ArenaRange, file int) (*mapping, []byte, error) {
 	if x.Arena >= wire.MaxArenas || x.Off < 0 || x.Off%int64(os.Getpagesize()) != 0 || x.Bytes <= 0 || x.Total < x.Bytes || x.Off > x.Total-x.Bytes {
 		return nil, nil, fmt.Errorf("%d bytes at %d of %d of arena %d", x.Bytes, x.Off, x.Total, x.Arena)
 	}

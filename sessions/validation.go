@@ -10,12 +10,12 @@ import (
 	"gompi/mpi"
 )
 
-// malformed is a refusal of what can be nothing.
+// malformed returns the refusal of a request that no head would accept.
 func malformed(format string, args ...any) *RefusedError {
 	return &RefusedError{Class: mpi.ErrArg, Text: fmt.Sprintf("%v: "+format, append([]any{change.ErrMalformed}, args...)...)}
 }
 
-// check refuses what the head would not read.
+// check refuses a request that exceeds the bounds of the protocol.
 func (r *Request) check() error {
 	switch {
 	case r.Kind == Multi && len(r.Parts) == 0:
@@ -31,7 +31,7 @@ func (r *Request) check() error {
 		{"inputs", len(r.In), protocol.MaxInputs},
 		{"sets of newcomers", len(r.Add), protocol.MaxInputs},
 		{"processes less", r.Sub, protocol.MaxMembers},
-		{"ranks who leave", len(r.Ranks), protocol.MaxRanges},
+		{"ranks that leave", len(r.Ranks), protocol.MaxRanges},
 		{"processes in all", r.Size, protocol.MaxMembers},
 		{"processes at least", r.Min, protocol.MaxMembers},
 		{"processes at most", r.Max, protocol.MaxMembers},
@@ -40,7 +40,7 @@ func (r *Request) check() error {
 		{"names of outputs", len(r.Names), protocol.MaxNames},
 		{"words to run", len(r.Command), protocol.MaxWords},
 		{"hosts", len(r.Hosts), protocol.MaxNames},
-		{"bytes for the manager of resources", len(r.COL), protocol.MaxCOL},
+		{"bytes for the resource manager", len(r.COL), protocol.MaxCOL},
 	} {
 		if l.n < 0 || l.n > l.atMost {
 			return malformed("%d %s, at most %d allowed", l.n, l.what, l.atMost)

@@ -13,68 +13,68 @@ import (
 	"gompi/mpi"
 )
 
-// question is a set whose members ask for the changes of another; in is 0 for
-// gompi://main, whichever it is by then.
-type question struct{ coll, in uint32 }
+// queryKey names a cross-set query: the set whose members call, and the set whose
+// changes they query. in is 0 for gompi://main, whichever set that is at a call.
+type queryKey struct{ coll, in uint32 }
 
-// asking is the page on which one is answered.
-type asking struct {
-	question
+// crossQuery is a query across sets: the page on which the head answers it.
+type crossQuery struct {
+	queryKey
 	page    *page
-	of      uint32  // in, or what gompi://main was
+	of      uint32  // in, or the set that gompi://main was
 	watched bool    // in is the set that the watcher follows
-	known   *Change // the last of another set
+	known   *Change // the last change of another set
 }
 
-// askBeside is a Query of which coll or in is not the watched set. of is in where it is
-// asked for the first time.
-func (w *Watcher) askBeside(ctx context.Context, op string, q question, of uint32) (*Change, error) {
-	a := w.askings[q]
-	if a != nil && a.known != nil && a.known.adopted(q.in == 0) {
+// queryOther is a Query whose coll or in is not the watched set. of is the number of in,
+// for the first call.
+func (w *Watcher) queryOther(ctx context.Context, op string, q queryKey, of uint32) (*Change, error) {
+	a := w.cross[q]
+	if a != nil && a.known != nil && a.known.replaces(q.in == 0) {
 		of = a.known.body.Result.Number
-		w.endAsking(q, a)
+		w.endCrossQuery(q, a)
 		if q.in != 0 {
-			w.over, w.why = q, ErrSetReplaced
-			w.detail = fmt.Errorf("its successor is %s", protocol.SetURI(w.proc.Core().Process().Self.Job, of))
+			w.gone, w.goneClass = q, ErrSetReplaced
+			w.goneErr = fmt.Errorf("its successor is %s", protocol.SetURI(w.proc.Core().Process().Self.Job, of))
 		}
 		a = nil
 	}
-	if q == w.over && q != (question{}) {
-		return nil, newError(w.why, op, w.detail)
+	if q == w.gone && q != (queryKey{}) {
+		return nil, newError(w.goneClass, op, w.goneErr)
 	}
 	if a == nil {
 		var err error
-		if a, err = w.askPage(ctx, op, q, of); err != nil {
+		if a, err = w.openCrossQuery(ctx, op, q, of); err != nil {
 			return nil, err
 		}
-		if w.askings == nil {
-			w.askings = map[question]*asking{}
+		if w.cross == nil {
+			w.cross = map[queryKey]*crossQuery{}
 		}
-		w.askings[q] = a
+		w.cross[q] = a
 	}
 	return w.query(ctx, op, a.page, a)
 }
 
-// askPage gets the page of a question.
-func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32) (*asking, error) {
+// openCrossQuery subscribes to a set at the head and opens the page of the answers.
+func (w *Watcher) openCrossQuery(ctx context.Context, op string, q queryKey, of uint32) (*crossQuery, error) {
 	c := w.proc.Core().Process()
 	for {
 		uri := protocol.SetURI(c.Self.Job, of)
-		h, err := registryOf(c).hold(ctx, uri)
+		ref, err := registryOf(c).hold(ctx, uri)
 		if err != nil {
 			return nil, controlError(ctx, op, err)
 		}
 		var b protocol.PageBody
 		var ask protocol.QueryBody
 		fds := [protocol.FrameFDs]int{-1, -1}
-		if member := h.set.Members.Index(c.Self) >= 0; member && of != w.page.set {
+		if member := ref.set.Members.Index(c.Self) >= 0; member && of != w.page.set {
 			err = newError(ErrRefused, op, fmt.Errorf("this process is in %s, which the watch does not follow", uri))
 		} else if fds, err = c.Control.AskFiles(ctx, &protocol.Subscribe{Set: q.coll, In: of, Options: w.opts}, &b); err != nil {
 			err = controlError(ctx, op, err)
 		} else if err = protocol.Decode(&ask, b.Rest); err != nil {
 			err = newError(mpi.ErrUnreachable, op, err)
 		}
-		h.drop()
+		ref.drop()
 		switch {
 		case err != nil:
 			protocol.CloseFiles(fds[:]...)
@@ -90,12 +90,13 @@ func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32)
 			_ = c.Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: ask.Page})
 			return nil, newError(mpi.ErrUnreachable, op, err)
 		}
-		return &asking{question: q, page: g, of: of, watched: of == w.page.set}, nil
+		return &crossQuery{queryKey: q, page: g, of: of, watched: of == w.page.set}, nil
 	}
 }
 
-// beside is a change of a set of which the caller is no member.
-func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage.Change, over bool) (*Change, error) {
+// otherChange returns change n of a set of which the caller is not a member. over: it was
+// rolled back.
+func (w *Watcher) otherChange(ctx context.Context, op string, a *crossQuery, n changepage.Change, over bool) (*Change, error) {
 	if x := a.known; x != nil && x.number == n {
 		return x, nil
 	}
@@ -114,7 +115,7 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage
 		if over = err != nil; !over {
 			x = w.newChange(a.page, n, body)
 			x.name()
-			runtime.AddCleanup(x, (*kept).release, x.kept)
+			runtime.AddCleanup(x, (*changePages).release, x.pages)
 		}
 	}
 	if over {
@@ -122,31 +123,31 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n changepage
 		x.err = x.rolledBack("Commit")
 		x.body.Inputs = []wire.Set{{URI: protocol.SetURI(c.Self.Job, a.of), Number: a.of}}
 	}
-	x.Input, x.handed = protocol.SetURI(c.Self.Job, a.of), true
+	x.Input, x.delivered = protocol.SetURI(c.Self.Job, a.of), true
 	a.known = x
 	return x, nil
 }
 
-// adopted reports whether the change was committed as far as this process knows, and
-// another set is in the place of its input, or of the main set.
-func (c *Change) adopted(main bool) bool {
+// replaces reports whether the change was committed as far as this process knows, and its
+// Result has taken the place of its input (main false) or of the main set (true).
+func (c *Change) replaces(main bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over && c.err == nil && c.body.Result.Number != 0 && (main || !c.body.Options.Stay)
 }
 
-// endAskings ends what is asked of a set; 0: of all.
-func (w *Watcher) endAskings(in uint32) {
-	for q, a := range w.askings {
+// endCrossQueries ends the cross-set queries of a set; 0: of all sets.
+func (w *Watcher) endCrossQueries(in uint32) {
+	for q, a := range w.cross {
 		if in == 0 || a.of == in {
-			w.endAsking(q, a)
+			w.endCrossQuery(q, a)
 		}
 	}
 }
 
-func (w *Watcher) endAsking(q question, a *asking) {
-	delete(w.askings, q)
-	// Who has no connection any more asks for nothing.
+func (w *Watcher) endCrossQuery(q queryKey, a *crossQuery) {
+	delete(w.cross, q)
+	// A lost connection ends the subscription as well.
 	_ = a.page.proc.Control.Tell(&protocol.Set{Kind: protocol.KindUnsubscribe, Number: a.page.set})
 	a.page.release()
 }
