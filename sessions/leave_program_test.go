@@ -21,7 +21,7 @@ func TestCheckOfChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mpitest.Exec(t, 2, []string{self, "rank", "leaves"}, mpitest.Flags("--check", "1", "--schedule", "0s:+1"))
-	const want = "made at leaves_program_test.go:"
+	const want = "made at leave_program_test.go:"
 	if n := strings.Count(r.Stderr, "was not freed"); r.Status != 0 || n != 1 || !strings.Contains(r.Stderr, "gompi: rank 1 ends at ") || !strings.Contains(r.Stderr, want) {
 		t.Errorf("status %d, %d communicators, want 1 of rank 1, %s:\n%s", r.Status, n, want, r.Stderr)
 	}
