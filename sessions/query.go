@@ -28,12 +28,12 @@ type queries struct {
 // Query returns the change of the set in that is due, nil if there is none. It is for
 // programs that have no iterations to compare.
 //
-// Who calls: every member of coll, of which the caller is one, mostly the watched set.
-// The k-th call of each member for in gives the same answer, and waits for no member. With
-// coll "mpi://SELF" the answer comes at once and is the caller's alone: others may not
-// have seen the change yet.
+// Collective over coll, which has the caller as a member: mostly the watched set. The k-th
+// call of each member for in gives the same answer, and waits for no member. With coll
+// "mpi://SELF" the answer comes at once and is the caller's alone: others may not have seen
+// the change yet.
 //
-// What comes:
+// Outcomes:
 //   - All calls from one number on return a change that is ready, the same value each
 //     time, until it is over. The first call that returns it accepts it for all.
 //   - After the commit of a change with a Result calls count from 1 again, for the Result.
