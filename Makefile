@@ -60,7 +60,7 @@ fuzz-short: ## every fuzz target for 10 s
 fuzz: ## every fuzz target for FUZZTIME (60s)
 	.ci/fuzz $(FUZZTIME)
 
-WAYS := Conformance|Scenes|DPP|Hands|Operations|Neighbor|Written|Resize|HundredThousand|Run$$|AllAlgorithms|AgainstOracle
+WAYS := Conformance|Scenes|DPP|Hands|Operations|Neighbor|Written|Resize|HundredThousand|Run$$|Arrays$$|Kill$$|AllAlgorithms|AgainstOracle
 
 .PHONY: conformance
 conformance: build ## all settings of the conformance suites, all ways of the tests of which make test runs a part

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/base/wire"
+	"gompi/internal/test/testlab"
 	"gompi/transport"
 )
 
@@ -80,10 +81,7 @@ func fill(p []byte, seed uint64) {
 // TestKill kills the peer at random moments. Everything that it sent whole
 // comes, nothing comes half, transfers end with ErrPeerGone, EvDown is last.
 func TestKill(t *testing.T) {
-	kills := 30
-	if testing.Short() {
-		kills = 5
-	}
+	kills := testlab.Rounds(12, 30)
 	for _, v := range []struct {
 		role string
 		env  []string

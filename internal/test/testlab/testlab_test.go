@@ -97,7 +97,7 @@ func perfect(p *Program, rank int) []Result {
 
 func TestCheckAcceptsAndRefuses(t *testing.T) {
 	refused := 0
-	for seed := range uint64(12) {
+	for seed := range uint64(Rounds(4, 12)) {
 		p := Generate(seed)
 		for rank := range p.Ranks {
 			got := perfect(p, rank)
