@@ -74,7 +74,7 @@ import (
 	"gompi/mpi"
 )
 
-// Options say how to measure. They must be equal on all ranks.
+// Options are the options of a measurement. They must be equal on all ranks.
 type Options struct {
 	// Bytes are the sizes to measure; nil means the benchmark's own list.
 	// A benchmark without sizes ignores them.
@@ -86,23 +86,23 @@ type Options struct {
 	Time time.Duration
 	// Goroutines of each rank in mbw; 0 means 1. Others take only 1.
 	Goroutines int
-	// Overlap: measure also how much of a nonblocking collective is hidden
-	// behind computing.
+	// Overlap: measure also how much of a nonblocking collective is hidden behind
+	// computing.
 	Overlap bool
-	// Idle: sleep where overlap is measured with computing, so that processors
-	// are free for those who make progress meanwhile.
+	// Idle: sleep instead of computing in the measurement of overlap, so that processors
+	// are free for ranks that make progress meanwhile.
 	Idle bool
-	// Target is what the target of one-sided accesses does: Computing or
-	// Streaming, to measure besides how they and its work disturb each other;
-	// "": it is in the library.
+	// Target is the work of the target of one-sided accesses: Computing or Streaming, to
+	// measure also how much they and its work disturb each other; "": it waits in the
+	// library.
 	Target string
-	// Given: windows of one-sided accesses are made of memory that is there
-	// (rma.Create), not allocated.
+	// Given: windows of one-sided accesses use existing memory (rma.Create), not memory
+	// that the library allocates.
 	Given bool
 	// Batches: results carry their blocks, with probes, for two ranks on one host.
 	Batches bool
-	// Transport is the name that results carry; "": of what carries the messages
-	// of rank 0.
+	// Transport is the name that results carry; "": that of the transport which carries
+	// the messages of rank 0.
 	Transport string
 	// Progress, if not nil, is called on rank 0 before each point.
 	Progress func(bytes, done, total int)
@@ -169,15 +169,15 @@ type Benchmark struct {
 	// Bytes are the sizes measured by default; nil: it has no sizes.
 	Bytes    []int
 	shape    shape // of a collective
-	overlaps bool  // its loop can compute meanwhile
+	overlaps bool  // its loop can compute during the operation
 	targets  bool  // rank 0 accesses the memory of rank 1
-	// pair: between exactly two ranks.
+	// pair: it needs exactly two ranks.
 	pair bool
 	// prepare allocates buffers and returns this rank's loop.
 	prepare func(world *mpi.Comm, o *Options, bytes int) loop
 }
 
-// unit is what sizes must be a multiple of.
+// unit returns the number that sizes must be a multiple of.
 func (b *Benchmark) unit() int {
 	switch {
 	case b.shape&(sums|manySums) != 0:
@@ -188,14 +188,14 @@ func (b *Benchmark) unit() int {
 	return 1
 }
 
-// The sizes that a curve needs.
+// Bounds of the sizes of a curve.
 var (
 	messageSizes    = []int{1, 8, 64, 512, 4 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
 	columnSizes     = []int{32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}
 	collectiveSizes = []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20}
 )
 
-// All returns the benchmarks in the order in which help lists them.
+// All returns the benchmarks in the order of the help.
 func All() []Benchmark {
 	return slices.Concat([]Benchmark{
 		{Name: "latency", Help: "ping-pong between 2 ranks: time one way", Bytes: messageSizes, pair: true, prepare: prepareLatency},
@@ -208,7 +208,7 @@ func All() []Benchmark {
 	}, collectiveBenchmarks(), neighborBenchmarks(), nonblockingBenchmarks(), oneSidedBenchmarks())
 }
 
-// Find returns the benchmark of that name.
+// Find returns the benchmark with a name.
 func Find(name string) (Benchmark, bool) {
 	for _, b := range All() {
 		if b.Name == name {
@@ -218,8 +218,8 @@ func Find(name string) (Benchmark, bool) {
 	return Benchmark{}, false
 }
 
-// Carrier names what carries messages between the caller and the next rank that
-// it has exchanged any with, as Comm.Transport does; "": there is none. Local.
+// Carrier returns the name of the transport between the caller and the next rank that it
+// has exchanged messages with, as Comm.Transport does; "": there is none. Local.
 func Carrier(world *mpi.Comm) string {
 	for i := 1; i < world.Size(); i++ {
 		if name := world.Transport((world.Rank() + i) % world.Size()); name != "" {
@@ -229,10 +229,9 @@ func Carrier(world *mpi.Comm) string {
 	return ""
 }
 
-// Run measures b at each size. It is collective over world; on rank 0, emit is
-// called with each result as soon as it is known, and its error ends the run.
-// ctx ends it between two points. Errors: options that cannot be, those of
-// communication.
+// Run measures b at each size. It is collective over world. On rank 0, emit is called with
+// each result as soon as it is known, and its error ends the run. ctx ends it between two
+// points. Errors: invalid options, those of communication.
 func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Result) error) error {
 	if err := o.validate(b, world.Size()); err != nil {
 		return err

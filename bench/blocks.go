@@ -12,9 +12,9 @@ import (
 // blockSizes are square matrices of float64 of 64 to 2,048 rows.
 var blockSizes = []int{8 * 64 * 64, 8 * 128 * 128, 8 * 256 * 256, 8 * 512 * 512, 8 * 1024 * 1024, 8 * 2048 * 2048}
 
-// prepareBlocks: rank 0 has a square matrix, and scatters its columns, as many to each
-// rank. A block has the extent of one column, so that displacements count columns, as
-// docs/porting.md has it: such elements overlap.
+// prepareBlocks prepares a scatter of the columns of a square matrix of rank 0, as many to
+// each rank. A block has the extent of one column, so that displacements count columns;
+// such elements overlap (docs/porting.md).
 func prepareBlocks(world *mpi.Comm, _ *Options, bytes int) loop {
 	n, p := int(math.Sqrt(float64(bytes/8))), world.Size()
 	columns := n / p

@@ -4,7 +4,7 @@ package bench
 
 import "gompi/mpi"
 
-// window is how many messages are under way at once.
+// window is the number of messages under way at once.
 const window = 64
 
 func prepareBw(world *mpi.Comm, _ *Options, bytes int) loop {
@@ -21,14 +21,14 @@ type stream struct {
 	buf   []byte
 	ack   []byte
 	reqs  []mpi.Request
-	tag   int // of data; that of the answer is tag+1
+	tag   int // of data; the answer has tag+1
 }
 
 func newStream(world *mpi.Comm, bytes, index int) *stream {
 	return &stream{world, make([]byte, bytes), make([]byte, 4), make([]mpi.Request, window), tagData + 2*index}
 }
 
-// send sends n windows, each of which is answered.
+// send sends n windows and waits for the answer to each.
 func (s *stream) send(n, to int) error {
 	for range n {
 		for i := range s.reqs {

@@ -8,8 +8,7 @@ import (
 	"gompi/mpi"
 )
 
-// sides are the buffers of a collective: of as many blocks as it needs at each
-// rank.
+// sides are the buffers of a collective, with as many blocks as each rank needs.
 type sides struct {
 	c             *mpi.Comm
 	size          int
@@ -22,7 +21,7 @@ type sides struct {
 	elems         []int     // of the blocks in float64
 }
 
-// shape says which buffers a collective has.
+// shape tells which buffers a collective has.
 type shape uint8
 
 const (
@@ -31,7 +30,7 @@ const (
 	manyToAll                   // manyIn, many; a size is all blocks together
 	sums                        // sum, total
 	manySums                    // manySum, total
-	atRoot                      // what is many exists at rank 0 only
+	atRoot                      // the buffer of many blocks exists at rank 0 only
 )
 
 func newSides(c *mpi.Comm, s shape, bytes int) *sides {
@@ -58,7 +57,7 @@ func newSides(c *mpi.Comm, s shape, bytes int) *sides {
 	if s&manySums != 0 {
 		d.manySum, d.total = make([]float64, all/8), make([]float64, bytes/8)
 	}
-	// Touched, as the peers do: page faults are not measured.
+	// Touched, as in the C programs: page faults are not measured.
 	for _, b := range [...][]byte{d.send, d.recv, d.manyIn, d.many} {
 		clear(b)
 	}
@@ -88,10 +87,9 @@ func collective(name, help string, s shape, call func(d *sides) error) Benchmark
 	}}
 }
 
-// rooted makes the benchmark of a collective in which ranks need not wait for
-// all others. Only the time inside the call counts, and a barrier separates the
-// calls: otherwise some ranks would run ahead, and the time would be that of
-// filling buffers.
+// rooted makes the benchmark of a collective in which ranks need not wait for all others.
+// Only the time inside the call counts. A barrier separates the calls: otherwise some
+// ranks would run ahead, and the time would be that of filling buffers.
 func rooted(name, help string, s shape, call func(d *sides) error) Benchmark {
 	return Benchmark{Name: name, Help: help + ", time inside the call, mean of the ranks", Bytes: collectiveSizes, shape: s,
 		prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {

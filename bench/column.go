@@ -10,7 +10,7 @@ const (
 	columnBytes = 8 * matrix
 )
 
-// prepareColumn: the last columns here become the first ones there.
+// prepareColumn prepares an exchange: the last columns here become the first ones there.
 func prepareColumn(world *mpi.Comm, _ *Options, bytes int) loop {
 	m := make([]float64, matrix*matrix)
 	for i := range m {

@@ -13,14 +13,14 @@ import (
 	"gompi/mpi"
 )
 
-// CurveOptions say how Curve measures. They must be equal on both ranks.
+// CurveOptions are the options of Curve. They must be equal on both ranks.
 type CurveOptions struct {
 	// Bytes are the sizes to measure; nil means CurveBytes.
 	Bytes []int
 	// Rounds in which the sizes take turns, a block of each; 0 means DefaultCurveRounds.
 	Rounds int
-	// Both: beyond Rounds they go on until each size has report.CurveBatches blocks in both
-	// states of the machine, for as long as this at most; 0: they do not.
+	// Both is the longest time that rounds continue beyond Rounds until each size has
+	// report.CurveBatches blocks in both states of the machine; 0: they do not.
 	Both time.Duration
 	// Batches: results carry their blocks.
 	Batches bool
@@ -30,11 +30,11 @@ type CurveOptions struct {
 	Progress func(done, total int)
 }
 
-// DefaultCurveRounds is what 0 in CurveOptions means.
+// DefaultCurveRounds is the value for 0 in CurveOptions.
 const DefaultCurveRounds = 100
 
-// CurveBytes are the sizes of a curve from 1 byte to 4 MiB: several to each power of two, and
-// those around which messages go another way.
+// CurveBytes are the sizes of a curve from 1 byte to 4 MiB: several for each power of two,
+// and more around the limits of protocols.
 func CurveBytes() []int {
 	bytes := []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 21, 24, 25, 28, 32}
 	for at := 32; at < 4<<20; at *= 2 {
@@ -68,11 +68,11 @@ func (o *CurveOptions) validate(ranks int) error {
 	return nil
 }
 
-// Curve measures how the time of a message from one rank to the other, by ping-pong, grows
-// with its size: blocks of all sizes in turn, each between two probes, so that all sizes see
-// the same machine. It is collective over world, of two ranks; rank 0 gets the results, by
-// size, whose Curve says where time falls. ctx ends it between two rounds. Errors: options
-// that cannot be, those of communication.
+// Curve measures the time of a message from one rank to the other over its size, by
+// ping-pong. Blocks of all sizes take turns, each between two probes, so that all sizes
+// see the same machine. It is collective over world, of two ranks. Rank 0 gets the results
+// by size, whose Curve tells where the time falls. ctx ends it between two rounds. Errors:
+// invalid options, those of communication.
 func Curve(ctx context.Context, world *mpi.Comm, o CurveOptions) ([]report.Result, error) {
 	if err := o.validate(world.Size()); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Curve(ctx context.Context, world *mpi.Comm, o CurveOptions) ([]report.Resul
 	for i, n := range o.Bytes {
 		loops[i] = pingPong(world, out[:n], in[:n])
 	}
-	// Twice: the first sizes of the first time see a job that has just begun.
+	// Twice: the first sizes of the first pass would see a job that has just begun.
 	for range 2 {
 		for i := range loops {
 			if each[i], _, err = loops[i].warm(world, &Options{Time: turnBlock}); err != nil {

@@ -11,24 +11,24 @@ import (
 	"gompi/mpi"
 )
 
-// FirstOptions say how First measures. They must be equal on all ranks.
+// FirstOptions are the options of First. They must be equal on all ranks.
 type FirstOptions struct {
 	// Calls of each operation on a communicator; 0 means DefaultFirstCalls.
 	Calls int
-	// Rounds is how many communicators are made in each way for each operation; 0 means
+	// Rounds is the number of communicators made in each way for each operation; 0 means
 	// DefaultFirstRounds.
 	Rounds int
 	// Transport is the name that results carry; "": as Options.
 	Transport string
 }
 
-// What FirstOptions mean by 0.
+// Values for 0 in FirstOptions.
 const (
 	DefaultFirstCalls  = 3
 	DefaultFirstRounds = 20
 )
 
-// Of what the first calls are that a result of First is of.
+// Kinds of communicators whose first calls a result of First describes.
 const (
 	OfJob       = "job"       // of a job that has just started: one sample
 	OfDuplicate = "duplicate" // of world, by Dup
@@ -61,15 +61,15 @@ type firstOp struct {
 	call  func(c *mpi.Comm) error
 }
 
-// First measures the calls in which a communicator is new: by rank 0's clock the
-// first barriers and small allreduces of the job (the first one also waits for
-// those who still start, so it must be the program's first call), of duplicates of
-// world and of communicators made from its group (the first one also waits for
-// those who still make it), and the time to make and to free those. All ranks begin
-// to make one at the same time.
+// First measures calls on new communicators, by rank 0's clock: the first barriers and
+// small allreduces of the job, of duplicates of world and of communicators made from its
+// group, and the time to make and to free those. The first call of a job also waits for
+// ranks that still start, so First must be the program's first call; the first call on a
+// communicator from a group also waits for ranks that still make it. All ranks begin to
+// make one at the same time.
 //
-// It is collective over world; emit is called on rank 0, and its error ends the
-// run. ctx ends it between two rounds. Errors: those of communication.
+// It is collective over world; emit is called on rank 0, and its error ends the run. ctx
+// ends it between two rounds. Errors: those of communication.
 func First(ctx context.Context, world *mpi.Comm, o FirstOptions, emit func(report.Result) error) error {
 	if o.Calls < 0 || o.Rounds < 0 {
 		return fmt.Errorf("bench: first: %d calls, %d rounds", o.Calls, o.Rounds)
@@ -132,8 +132,8 @@ func First(ctx context.Context, world *mpi.Comm, o FirstOptions, emit func(repor
 	return nil
 }
 
-// firstRound makes a communicator, calls op on it and frees it. It adds the time of
-// each call to those in usec, by call, and returns those of the first and the last.
+// firstRound makes a communicator, calls op on it and frees it. It adds the time of each
+// call to usec, by call, and returns the times to make and to free it.
 func firstRound(world *mpi.Comm, m firstMaker, op firstOp, usec [][]float64) (made, freed float64, err error) {
 	if err := world.Barrier(); err != nil {
 		return 0, 0, err
@@ -153,7 +153,7 @@ func firstRound(world *mpi.Comm, m firstMaker, op firstOp, usec [][]float64) (ma
 	return made, freed, err
 }
 
-// stopwatch puts the time that body takes into usec, in microseconds.
+// stopwatch stores the time of body in usec, in microseconds.
 func stopwatch(usec *float64, body func() error) error {
 	t := time.Now()
 	err := body()

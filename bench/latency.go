@@ -8,14 +8,14 @@ func prepareLatency(world *mpi.Comm, _ *Options, bytes int) loop {
 	return pingPong(world, make([]byte, bytes), make([]byte, bytes))
 }
 
-// prepareEcho sends what has been received, out of the same buffer: it is in the cache of
-// the processor that sends it alone.
+// prepareEcho prepares a ping-pong that sends out of the buffer of the last message: it is
+// in the cache of the sending processor alone.
 func prepareEcho(world *mpi.Comm, _ *Options, bytes int) loop {
 	buf := make([]byte, bytes)
 	return pingPong(world, buf, buf)
 }
 
-// pingPong sends out to and fro.
+// pingPong sends out and waits for the answer, n times.
 func pingPong(world *mpi.Comm, out, in []byte) loop {
 	peer := 1 - world.Rank()
 	ping := func(n int) error {

@@ -18,19 +18,20 @@ const (
 )
 
 const (
-	// leastBlocks is in how many pieces the iterations of a point are timed, if there are so
-	// many; more where one would take longer than mostBlock: the machine changes meanwhile.
+	// leastBlocks is the number of blocks into which the iterations of a point are divided
+	// for timing, if there are so many. There are more if a block would take longer than
+	// mostBlock, as the machine changes meanwhile.
 	leastBlocks = 200
 	mostBlock   = 8 * time.Millisecond
 )
 
-// whose clock a result comes from.
+// clock tells whose clock a result comes from.
 type whose uint8
 
 const (
 	rank0   whose = iota
-	senders       // the rates of ranks below P/2 are added
-	mean          // of all ranks
+	senders       // sum of the rates of ranks below P/2
+	mean          // mean of all ranks
 )
 
 // loop is one rank's part of a benchmark at one size.
@@ -38,15 +39,15 @@ type loop struct {
 	ops   int // operations of one iteration, by all goroutines of the rank
 	whose whose
 	work  *work // done inside an iteration; nil: none
-	// run makes n iterations and returns the time they took.
+	// run runs n iterations and returns their time.
 	run func(n int) (time.Duration, error)
-	// own is run on the caller's own memory; nil: only others' is used.
+	// own runs on the caller's own memory; nil: it is not measured.
 	own func(n int) (time.Duration, error)
-	// close gives back what the loop holds; nil: nothing.
+	// close frees the resources of the loop; may be nil.
 	close func() error
 }
 
-// timed makes a run of a body that counts whole.
+// timed makes a run of a body whose whole time counts.
 func timed(body func(n int) error) func(n int) (time.Duration, error) {
 	return func(n int) (time.Duration, error) {
 		t := time.Now()
@@ -64,7 +65,7 @@ func (l *loop) measure(world *mpi.Comm, o *Options, probe *probe, r *report.Resu
 	}
 	blocks, each := split(iters, took)
 	usec, probes := make([]float64, blocks), make([]float64, blocks+1)
-	runtime.GC() // the garbage of the last point is not this one's
+	runtime.GC() // collects the garbage of the last point
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := world.Barrier(); err != nil {
@@ -97,21 +98,20 @@ func (l *loop) measure(world *mpi.Comm, o *Options, probe *probe, r *report.Resu
 	return nil
 }
 
-// allocsPer rounds: a few allocations of the runtime itself in a million
-// operations are none.
+// allocsPer rounds: a few allocations of the runtime in a million operations count as
+// none.
 func allocsPer(n uint64, ops int) float64 {
 	return math.Round(float64(n)/float64(ops)*1000) / 1000
 }
 
-// split divides iterations that take a time into blocks of equal length; the rest is
-// dropped.
+// split divides iterations into blocks of equal length; the rest is dropped.
 func split(iters int, took time.Duration) (blocks, each int) {
 	blocks = min(iters, max(leastBlocks, int(took/mostBlock)))
 	return blocks, iters / blocks
 }
 
-// warm runs the loop untimed and agrees on the number of iterations, and on about how long
-// they take.
+// warm runs the loop untimed. The ranks agree on the number of iterations and on their
+// approximate time.
 func (l *loop) warm(world *mpi.Comm, o *Options) (int, time.Duration, error) {
 	if err := world.Barrier(); err != nil {
 		return 0, 0, err
@@ -132,7 +132,7 @@ func (l *loop) warm(world *mpi.Comm, o *Options) (int, time.Duration, error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		// The faster of two: one may have connected, or been interrupted.
+		// The faster of two: one may have made a connection, or been interrupted.
 		again, err := l.elapsed(n)
 		if err != nil {
 			return 0, 0, err
@@ -149,15 +149,15 @@ func (l *loop) warm(world *mpi.Comm, o *Options) (int, time.Duration, error) {
 	}
 }
 
-// elapsed is the time of n iterations, whatever of it counts.
+// elapsed returns the real time of n iterations.
 func (l *loop) elapsed(n int) (time.Duration, error) {
 	t := time.Now()
 	_, err := l.run(n)
 	return time.Since(t), err
 }
 
-// fit is how many iterations fit into want when n took the time took; 0 if n
-// were too few to say.
+// fit returns the number of iterations that fit into want if n took the time took; 0 if n
+// was too small to tell.
 func fit(n int, took, want time.Duration) int {
 	if took < want/20 && n < 1<<40 {
 		return 0
@@ -166,8 +166,7 @@ func fit(n int, took, want time.Duration) int {
 	return int(min(max(est, 1), 1e12))
 }
 
-// gather makes one sample out of those of the ranks. It is collective; the
-// result counts on rank 0.
+// gather merges the samples of the ranks. It is collective; the result counts on rank 0.
 func (l *loop) gather(world *mpi.Comm, usec []float64) ([]float64, error) {
 	if l.whose == rank0 {
 		return usec, nil

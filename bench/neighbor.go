@@ -4,7 +4,7 @@ package bench
 
 import "gompi/mpi"
 
-// ring is all ranks in a circle, with buffers of a block for each neighbor.
+// ring has all ranks in a circle, with buffers of a block for each neighbor.
 type ring struct {
 	c         *mpi.Comm
 	in, out   []byte // two blocks

@@ -11,10 +11,10 @@ import (
 	"gompi/mpi"
 )
 
-// overlapBlocks is in how many pieces the iterations of an overlap are timed.
+// overlapBlocks is the number of blocks of a measurement of overlap.
 const overlapBlocks = 50
 
-// work is computing that calls no library.
+// work is computing without calls of the library.
 type work struct {
 	turns int64    // nanoseconds if it is idle
 	idle  bool     // sleep instead

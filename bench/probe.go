@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// A probe is the best of some series of round trips: what was interrupted is not.
+	// A probe is the best of several series of round trips, so that interrupted ones do
+	// not count.
 	probeSeries = 4
 	probeTrips  = 64
 	// probePatience is how long a probe waits for the other rank.
@@ -29,8 +30,8 @@ const (
 	tagNever   = 32766 // no benchmark sends it
 )
 
-// probe is a line of memory between two ranks of a host, which tells how far apart the
-// processors are that they run on just now.
+// probe is a cache line between two ranks of a host. It tells how far apart the processors
+// are on which they run at the moment.
 type probe struct {
 	world  *mpi.Comm
 	memory []byte
@@ -38,8 +39,8 @@ type probe struct {
 	turn   uint64
 }
 
-// newProbe makes one for both ranks of world, in memory of its own; nil: they share none.
-// Collective. Errors: those of communication.
+// newProbe makes a probe for both ranks of world, in memory of its own; nil: they share no
+// memory. Collective. Errors: those of communication.
 func newProbe(world *mpi.Comm) (*probe, error) {
 	p := &probe{world: world}
 	file := -1
@@ -74,7 +75,7 @@ func newProbe(world *mpi.Comm) (*probe, error) {
 			p.memory, p.word = m, wordAt(m)
 		}
 	}
-	// It is also what keeps rank 0's descriptor open for the other.
+	// This also keeps rank 0's descriptor open for the other rank.
 	all, err := mpi.AllreduceOne(world, p.word != nil, mpi.LogAnd)
 	if err != nil || !all {
 		return nil, errors.Join(err, p.close())
@@ -91,14 +92,14 @@ func (p *probe) close() error {
 	return err
 }
 
-// nsec is how long the line takes there and back, as rank 0 sees it, in nanoseconds; 0: it
-// is not known. Collective.
+// nsec returns the round-trip time of the line for rank 0, in nanoseconds; 0: not known.
+// Collective.
 func (p *probe) nsec() (float64, error) {
 	if p == nil {
 		return 0, nil
 	}
-	// A rank without more work in a block waits in the library, as it does without a probe:
-	// the others may need it there.
+	// A rank without more work in a block waits in the library, as it does without a
+	// probe: others may need it there.
 	if err := p.world.Barrier(); err != nil {
 		return 0, err
 	}
@@ -130,8 +131,8 @@ func (p *probe) trip() error {
 	return nil
 }
 
-// await returns when the line has come. Whom the other is behind in the library, or on the
-// same processor, must let it go on.
+// await returns when the line has come. It yields if the other rank is blocked in the
+// library, or shares the processor.
 func (p *probe) await(turn uint64) error {
 	const spins = 1 << 12
 	var since time.Time

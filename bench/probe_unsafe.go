@@ -7,5 +7,5 @@ import (
 	"unsafe"
 )
 
-// wordAt is the word that mapped memory, which begins with a page, begins with.
+// wordAt returns the first word of mapped memory, which must begin at a page.
 func wordAt(m []byte) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&m[0])) }

@@ -7,17 +7,17 @@ import (
 	"gompi/rma"
 )
 
-// access is what a one-sided benchmark works with: rank 0's buffers and a
-// window in which each rank has as many bytes.
+// access has the buffers of rank 0 for a one-sided benchmark, and a window in which each
+// rank has as many bytes.
 type access struct {
 	win      *rma.Window
-	rank     int // that is accessed
+	rank     int // the target
 	buf      []byte
 	sum, was []float64
 }
 
-// oneSided makes the benchmark of an operation of rank 0 on rank 1's memory,
-// complete there before the next begins. Rank 1 waits for the end.
+// oneSided makes the benchmark of an operation of rank 0 on rank 1's memory, each complete
+// there before the next begins. Rank 1 waits for the end.
 func oneSided(name, help string, s shape, sizes []int, call func(a *access) error) Benchmark {
 	return Benchmark{Name: name, Help: help, Bytes: sizes, shape: s, pair: true, targets: true, prepare: func(world *mpi.Comm, o *Options, bytes int) loop {
 		a, err := newAccess(world, s, bytes, o.Given)

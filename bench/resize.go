@@ -17,41 +17,41 @@ import (
 	"gompi/sessions"
 )
 
-// ResizeOptions say how Resize measures. They must be equal on all ranks, and on those
-// that come.
+// ResizeOptions are the options of Resize. They must be equal on all ranks, also on
+// newcomers.
 type ResizeOptions struct {
-	// Start is the size that is added to, or that remains after a removal; the job has
-	// it at the beginning, or what Remove asks for.
+	// Start is the size before an addition, or after a removal. The job begins with it, or
+	// with the size that Remove needs.
 	Start int
-	// Deltas are how many ranks come, or go.
+	// Deltas are the numbers of ranks to add or remove.
 	Deltas []int
-	// Remove: ranks go.
+	// Remove: ranks leave.
 	Remove bool
-	// Rounds is how often each delta is measured; 0 means DefaultResizeRounds.
+	// Rounds is the number of measurements of each delta; 0 means DefaultResizeRounds.
 	Rounds int
-	// Busy: an iteration computes for 10 ms; otherwise it sleeps so long.
+	// Busy: an iteration computes for 10 ms; otherwise it sleeps for 10 ms.
 	Busy bool
-	// Nonblocking: who asks for a change goes on at once; otherwise it waits, and in the
-	// Barrier all others, until all newcomers are there.
+	// Nonblocking: rank 0 goes on after its request. Otherwise it waits until all
+	// newcomers are there, and all others wait in the Barrier.
 	Nonblocking bool
 	// Transport is the name that results carry; "": as Options.
 	Transport string
-	// Began is when this process began; zero: it does not count.
+	// Began is the start of this process; zero: it does not count.
 	Began time.Time
 
-	work time.Duration // of an iteration; 0 means resizeWork
+	work time.Duration // time of an iteration; 0 means resizeWork
 }
 
 const (
-	// DefaultResizeRounds is what Rounds 0 means.
+	// DefaultResizeRounds is the value for Rounds 0.
 	DefaultResizeRounds = 5
 
 	resizeWork  = 10 * time.Millisecond
 	resizeEvery = 10 // iterations between two changes
-	resizeLater = 5  // barriers after the first one of a new communicator
+	resizeLater = 5  // barriers timed after the first one of a new communicator
 )
 
-// Size is what the job must begin with.
+// Size returns the number of ranks with which the job must begin.
 func (o *ResizeOptions) Size() int {
 	if o.Remove && len(o.Deltas) > 0 {
 		return o.Start + o.Deltas[0]
@@ -71,16 +71,16 @@ func (o *ResizeOptions) validate() error {
 	return nil
 }
 
-// move is one change of the plan.
-type move struct {
+// step is one change of the plan.
+type step struct {
 	to     int
-	delta  int  // of a change that is measured; 0: it only leads to the next one
+	delta  int  // of a measured change; 0: the change only prepares the next one
 	result bool // the last one of its delta
 }
 
-// plan is all changes, in order.
-func (o *ResizeOptions) plan() []move {
-	var list []move
+// plan returns all changes, in order.
+func (o *ResizeOptions) plan() []step {
+	var list []step
 	size := o.Size()
 	for _, d := range o.Deltas {
 		from, to := o.Start, o.Start+d
@@ -89,36 +89,36 @@ func (o *ResizeOptions) plan() []move {
 		}
 		for r := range o.Rounds {
 			if size != from {
-				list = append(list, move{to: from})
+				list = append(list, step{to: from})
 			}
-			list = append(list, move{to, d, r == o.Rounds-1})
+			list = append(list, step{to, d, r == o.Rounds-1})
 			size = to
 		}
 	}
 	return list
 }
 
-// resizer is what a rank knows of the measurement.
+// resizer is the state of the measurement on a rank.
 type resizer struct {
 	o     ResizeOptions
-	plan  []move
+	plan  []step
 	comm  *mpi.Comm
 	watch *sessions.Watcher
 	work  work
 	emit  func(report.Result) error
 
-	at       int                 // in the plan
-	asked    *sessions.Operation // rank 0: that is under way
-	checkMax time.Duration       // since the last change
-	samples  []report.Resize     // rank 0: of this delta
+	at       int                 // index in the plan
+	asked    *sessions.Operation // rank 0: the request under way
+	checkMax time.Duration       // longest Check since the last change
+	samples  []report.Resize     // rank 0: samples of this delta
 }
 
-// Resize measures changes of the number of ranks: a job iterates (10 ms of work and a
-// Barrier), rank 0 asks in every tenth iteration for more or fewer ranks, and all adopt
-// that by Check and Commit; docs/results/resize.md has what is timed. It is collective over
-// world and over those who come, which call it as their first; emit is called on rank 0,
-// and its error ends the run there. A rank that goes gets sessions.ErrLeaving. Errors:
-// options that cannot be, a change that does not happen, those of communication.
+// Resize measures changes of the number of ranks. A job iterates (10 ms of work and a
+// Barrier). In every tenth iteration rank 0 asks for more or fewer ranks, and all take up
+// the change by Check and Commit; docs/results/resize.md describes the times. It is
+// collective over world and over newcomers, which call it first. emit is called on rank 0,
+// and its error ends the run there. A rank that leaves gets sessions.ErrLeaving. Errors:
+// invalid options, a change that fails, those of communication.
 func Resize(ctx context.Context, world *mpi.Comm, o ResizeOptions, emit func(report.Result) error) error {
 	if o.Rounds == 0 {
 		o.Rounds = DefaultResizeRounds
@@ -140,7 +140,7 @@ func Resize(ctx context.Context, world *mpi.Comm, o ResizeOptions, emit func(rep
 		if !o.Began.IsZero() {
 			came = time.Since(o.Began)
 		}
-		// It votes at once, and the others wait for none of those who come.
+		// A newcomer votes at once, and the others do not wait for newcomers.
 		if err := r.adopt(ctx, c, time.Now(), 0, came); err != nil {
 			return err
 		}
@@ -209,17 +209,17 @@ func (r *resizer) ask(ctx context.Context) (err error) {
 	return err
 }
 
-// What each rank tells of a change, in nanoseconds.
+// Times that each rank reports of a change, in nanoseconds.
 const (
-	ofOverhead = iota // in the Check that returned the change, and in Commit; 0 of newcomers
-	ofArrival         // when it called Commit
-	ofReturn          // when that returned
-	ofCheck           // its longest other Check
+	ofOverhead = iota // time in the Check that returned the change and in Commit; 0 for newcomers
+	ofArrival         // time of the call of Commit
+	ofReturn          // time of the return of Commit
+	ofCheck           // the longest other Check
 	ofInit            // newcomers: from the start of the process until here
 	ofSize
 )
 
-// adopt makes a change on this rank, and gives rank 0 the times of all.
+// adopt takes up a change on this rank, and gives rank 0 the times of all ranks.
 func (r *resizer) adopt(ctx context.Context, c *sessions.Change, arrived time.Time, inCheck, came time.Duration) error {
 	begin := time.Now()
 	comm, err := c.Commit(ctx)
@@ -255,7 +255,7 @@ func (r *resizer) adopt(ctx context.Context, c *sessions.Change, arrived time.Ti
 	return err
 }
 
-// tell notes what rank 0 has learned of a change, and tells of a delta that is done.
+// tell records rank 0's sample of a change, and emits the result of a delta that is done.
 func (r *resizer) tell(ctx context.Context, all []int64, barriers []float64) error {
 	out, err := r.asked.Wait(ctx)
 	if err := errors.Join(err, out.Err); err != nil {
@@ -277,8 +277,8 @@ func (r *resizer) tell(ctx context.Context, all []int64, barriers []float64) err
 	return r.emit(x)
 }
 
-// sample is what one change took.
-func (r *resizer) sample(m move, t sessions.Times, all []int64, barriers []float64) report.Resize {
+// sample returns the times of one change.
+func (r *resizer) sample(m step, t sessions.Times, all []int64, barriers []float64) report.Resize {
 	s := report.Resize{Mode: "add", Delta: m.delta}
 	asked := t.Asked.UnixNano()
 	firstArrival, lastArrival, lastReturn := int64(1<<62), int64(0), int64(0)
@@ -318,8 +318,8 @@ func (r *resizer) sample(m move, t sessions.Times, all []int64, barriers []float
 
 func msec(ns int64) float64 { return float64(ns) / 1e6 }
 
-// calibrate finds how much computing takes rank 0 the time of an iteration, whoever
-// else uses the processors; all do as much.
+// calibrate finds the amount of computing that takes rank 0 the time of an iteration,
+// whatever else runs; all ranks compute as much.
 func (r *resizer) calibrate() (err error) {
 	if r.comm.Rank() == 0 {
 		runtime.LockOSThread()

@@ -19,10 +19,10 @@ func TestResizePlan(t *testing.T) {
 	for _, c := range []struct {
 		o    ResizeOptions
 		size int
-		want []move
+		want []step
 	}{
-		{ResizeOptions{Start: 2, Deltas: []int{1, 3}, Rounds: 2}, 2, []move{{3, 1, false}, {to: 2}, {3, 1, true}, {to: 2}, {5, 3, false}, {to: 2}, {5, 3, true}}},
-		{ResizeOptions{Start: 2, Deltas: []int{1, 3}, Rounds: 1, Remove: true}, 3, []move{{2, 1, true}, {to: 5}, {2, 3, true}}},
+		{ResizeOptions{Start: 2, Deltas: []int{1, 3}, Rounds: 2}, 2, []step{{3, 1, false}, {to: 2}, {3, 1, true}, {to: 2}, {5, 3, false}, {to: 2}, {5, 3, true}}},
+		{ResizeOptions{Start: 2, Deltas: []int{1, 3}, Rounds: 1, Remove: true}, 3, []step{{2, 1, true}, {to: 5}, {2, 3, true}}},
 	} {
 		if c.o.Size() != c.size || !reflect.DeepEqual(c.o.plan(), c.want) {
 			t.Errorf("%+v: %d, %+v", c.o, c.o.Size(), c.o.plan())

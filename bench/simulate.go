@@ -17,8 +17,8 @@ import (
 	"gompi/collectives/sim"
 )
 
-// Simulation says which collective calls to predict: one by each algorithm, at
-// each number of ranks and each size.
+// Simulation describes the collective calls to predict: one by each algorithm, at each
+// number of ranks and each size.
 type Simulation struct {
 	Op collectives.Op
 	// Algorithms are the names to try; nil: all of the operation.
@@ -30,13 +30,13 @@ type Simulation struct {
 	// one.
 	Bytes []int
 	Root  int
-	// PerNode ranks share a node; 0 or 1: none do.
+	// PerNode is the number of ranks of a node; 0 or 1: every rank has its own.
 	PerNode int
 	Machine sim.Machine
 }
 
-// Predicted is one row of a Simulation. The field names of its JSON form are a
-// contract with scripts.
+// Predicted is one row of a Simulation. The field names of its JSON form are a contract
+// with scripts.
 type Predicted struct {
 	Bench     string  `json:"bench"` // "simulate"
 	Op        string  `json:"op"`
@@ -44,19 +44,19 @@ type Predicted struct {
 	Ranks     int     `json:"ranks"`
 	PerNode   int     `json:"per_node,omitempty"`
 	Bytes     int64   `json:"bytes"`
-	Usec      float64 `json:"usec"` // until the last rank is through
+	Usec      float64 `json:"usec"` // until the last rank returns
 	// Best is Usec of the fastest algorithm at this point.
 	Best  float64 `json:"usec_best"`
 	Steps int     `json:"steps"`
-	// Messages and Moved are those of all ranks; 0 if extrapolated.
+	// Messages and Moved are totals over all ranks; 0 if extrapolated.
 	Messages int64 `json:"messages,omitempty"`
 	Moved    int64 `json:"moved_bytes,omitempty"`
-	// Scratch is that of the rank that needs most, in bytes.
+	// Scratch is the largest scratch memory of a rank, in bytes.
 	Scratch int64 `json:"scratch_bytes"`
 	// Selected: the built-in table chooses this algorithm.
 	Selected bool `json:"selected"`
-	// From are the numbers of ranks from which Usec is extrapolated; nil: all
-	// ranks were simulated.
+	// From are the numbers of ranks from which Usec is extrapolated; nil: all ranks were
+	// simulated.
 	From []int `json:"extrapolated_from,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func (s *Simulation) algorithms() ([]*collectives.Algorithm, error) {
 	return list, nil
 }
 
-// sizes are the sizes to try: a barrier has none.
+// sizes returns the sizes to try: a barrier has none.
 func (s *Simulation) sizes() []int {
 	if s.Op == collectives.OpBarrier {
 		return []int{0}
@@ -98,11 +98,11 @@ func (s *Simulation) call(g *collectives.Algorithm, ranks, bytes int) sim.Call {
 	return c
 }
 
-// Run predicts all points. emit is called with the rows of each, in order;
-// algorithms that cannot do a number of ranks have no row there. progress, if
-// not nil, is called when a prediction begins, by one goroutine at a time;
-// done of total have ended. Errors: a name, size, root or machine that cannot
-// be, the end of ctx, emit's.
+// Run predicts all points. emit is called with the rows of each point, in order;
+// algorithms that do not support a number of ranks have no row. progress, if not nil, is
+// called when a prediction begins, by one goroutine at a time, with the predictions done
+// and their total. Errors: an invalid name, size, root or machine, the end of ctx, the
+// error of emit.
 func (s *Simulation) Run(ctx context.Context, progress func(what string, done, total int), emit func([]Predicted) error) error {
 	algs, err := s.algorithms()
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Simulation) Run(ctx context.Context, progress func(what string, done, t
 	return nil
 }
 
-// job counts what has been predicted.
+// job counts predictions.
 type job struct {
 	machine  *sim.Machine
 	progress func(string, int, int)
@@ -208,11 +208,11 @@ func (j *job) predict(c *sim.Call) (Predicted, error) {
 	}, nil
 }
 
-// MaxTraceRanks is the largest group of which Trace prints the messages.
+// MaxTraceRanks is the largest group whose messages Trace prints.
 const MaxTraceRanks = 256
 
-// Trace calls emit with the messages of each call, in the order in which their
-// senders begin. Errors: as Run, and more than MaxTraceRanks ranks.
+// Trace calls emit with the messages of each call, in the order of their starts. Errors:
+// as Run, and more than MaxTraceRanks ranks.
 func (s *Simulation) Trace(emit func(c *sim.Call, r sim.Result, ms []sim.Message) error) error {
 	algs, err := s.algorithms()
 	if err != nil {

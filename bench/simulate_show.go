@@ -90,8 +90,8 @@ func PredictedJSON(w io.Writer, rows []Predicted) error {
 	return nil
 }
 
-// WriteTrace writes the messages of one simulation, one a line, in the manner
-// of GOAL: who sends how many bytes to whom, and between which microseconds.
+// WriteTrace writes the messages of one simulation, one a line, in the manner of GOAL:
+// sender, receiver, bytes, and start and end in microseconds.
 func WriteTrace(w io.Writer, c *sim.Call, r sim.Result, ms []sim.Message) error {
 	_, err := fmt.Fprintf(w, "# %v: %d ranks, %d bytes, %s us\n", c.Alg, c.Ranks, c.Count*int64(c.ElemBytes), report.Number(r.Usec))
 	for _, m := range ms {
@@ -103,9 +103,9 @@ func WriteTrace(w io.Writer, c *sim.Call, r sim.Result, ms []sim.Message) error 
 	return err
 }
 
-// FigureOf is one figure of the rows of one operation: time against ranks if these
-// vary, else against bytes, a line for each algorithm. There is at least one row, and
-// all have one size or one number of ranks.
+// FigureOf makes a figure of the rows of one operation: time against ranks if these vary,
+// else against bytes, with a line for each algorithm. There must be at least one row, and
+// all must have one size or one number of ranks.
 func FigureOf(rows []Predicted) (*report.Figure, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("bench: no row to plot")

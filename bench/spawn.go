@@ -13,23 +13,22 @@ import (
 	"gompi/mpi"
 )
 
-// SpawnOptions say how Spawn measures. They must be equal on all ranks, and on those that
-// are spawned.
+// SpawnOptions are the options of Spawn. They must be equal on all ranks, also on spawned
+// ones.
 type SpawnOptions struct {
-	// Counts are how many processes are spawned at a time.
+	// Counts are the numbers of processes to spawn at a time.
 	Counts []int
-	// Rounds is how often each of them; 0 means DefaultSpawnRounds.
+	// Rounds is the number of measurements of each count; 0 means DefaultSpawnRounds.
 	Rounds int
-	// Pause is between the end of a round and the next, for the processes to end; 0:
-	// the next begins at once.
+	// Pause is the time between two rounds, for the processes to end; 0: none.
 	Pause time.Duration
 	// Transport is the name that results carry; "": as Options.
 	Transport string
-	// Program is what is spawned; "": what this process runs.
+	// Program is the program to spawn; "": that of this process.
 	Program string
 }
 
-// DefaultSpawnRounds is what Rounds 0 means.
+// DefaultSpawnRounds is the value for Rounds 0.
 const DefaultSpawnRounds = 5
 
 func (o *SpawnOptions) validate() error {
@@ -45,10 +44,10 @@ func (o *SpawnOptions) validate() error {
 }
 
 // Spawn measures CommSpawn of world, root 0, until it returns, which is when all children
-// have joined; and the IntercommMerge after it. Parents and children part again by
-// Disconnect. It is collective over world, and over what is spawned, which calls it as its
-// first; emit is called on rank 0 of the parents, and its error ends the run there.
-// Errors: options that cannot be, those of CommSpawn and of communication.
+// have joined, and then IntercommMerge. Parents and children disconnect afterwards. It is
+// collective over world and over the children, which call it first. emit is called on rank
+// 0 of the parents, and its error ends the run there. Errors: invalid options, those of
+// CommSpawn and of communication.
 func Spawn(ctx context.Context, world *mpi.Comm, o SpawnOptions, emit func(report.Result) error) error {
 	if o.Rounds == 0 {
 		o.Rounds = DefaultSpawnRounds
@@ -101,8 +100,8 @@ func Spawn(ctx context.Context, world *mpi.Comm, o SpawnOptions, emit func(repor
 	return nil
 }
 
-// mergeAndPart merges parents and children, and ends all that they have in common. by is
-// what has carried their messages.
+// mergeAndPart merges parents and children, and frees their common communicators. by is
+// the name of the transport between them.
 func mergeAndPart(c *mpi.Comm, high bool) (merged time.Duration, by string, err error) {
 	began := time.Now()
 	m, err := c.IntercommMerge(high)

@@ -10,8 +10,7 @@ import (
 	"gompi/mpi"
 )
 
-// What the target of one-sided accesses may do instead of waiting in the
-// library.
+// Work of the target of one-sided operations instead of waiting in the library.
 const (
 	Computing = "computing" // arithmetic: it needs a processor and nothing else
 	Streaming = "streaming" // read memory: it needs what others leave of the bandwidth
@@ -33,13 +32,12 @@ const (
 	leastRuns, mostRuns = 5, 25
 )
 
-// company is what rank 0 does while the target works.
+// company is the work of rank 0 while the target works.
 type company func(n int) (time.Duration, error)
 
-// disturb measures the operations of a loop while the target works without
-// calling the library, and how much slower it works then than beside a rank 0
-// that sleeps. What the memory that both share has to do with it is shown by a
-// rank 0 that does the same operations on its own memory.
+// disturb measures the operations of a loop while the target works without calling the
+// library, and how much slower its work is than beside a rank 0 that sleeps. A rank 0 that
+// does the same operations on its own memory shows the part of the common memory.
 func (l *loop) disturb(world *mpi.Comm, o *Options, r *report.Result) error {
 	d := disturber{world: world, work: newWork(world, o.Target), each: 1}
 	runs, err := d.calibrate(l.run, o)
@@ -71,13 +69,12 @@ func (l *loop) disturb(world *mpi.Comm, o *Options, r *report.Result) error {
 type disturber struct {
 	world *mpi.Comm
 	work  *work
-	each  int // operations between two looks whether the target is done
+	each  int // operations between two checks of the target
 	token [1]int64
 }
 
-// phase lets the target work once. Rank 0 learns how long that took, and the
-// times of its operations that were over before; of the first, if there was
-// none.
+// phase lets the target work once. Rank 0 gets the duration, and the times of its
+// operations that ended before; if none did, that of the first.
 func (d *disturber) phase(beside company) (spent time.Duration, usec []float64, err error) {
 	if err := d.world.Barrier(); err != nil {
 		return 0, nil, err
@@ -137,7 +134,7 @@ func (d *disturber) calibrate(run company, o *Options) (runs int, err error) {
 	return int(plan[0]), nil
 }
 
-// newWork is the work of a target.
+// newWork makes the work of a target.
 func newWork(world *mpi.Comm, does string) *work {
 	w := &work{x: 1}
 	if does == Streaming && world.Rank() == 1 {

@@ -16,7 +16,7 @@ import (
 	"gompi/mpi"
 )
 
-// TuneOptions say how Tune measures. They must be equal on all ranks.
+// TuneOptions are the options of Tune. They must be equal on all ranks.
 type TuneOptions struct {
 	// Ops are names of collectives; nil means all.
 	Ops []string
@@ -32,17 +32,17 @@ type TuneOptions struct {
 	Progress func(op string, bytes, done, total int)
 }
 
-// What zero values in TuneOptions mean.
+// Values for zero in TuneOptions.
 const (
 	DefaultTuneTime   = 100 * time.Millisecond
 	DefaultTuneRounds = 9
 )
 
-// hopeless is how many times slower than the best an algorithm may be in the
-// first round to be measured in the others.
+// hopeless is the factor over the best time from which an algorithm is dropped after the
+// first round.
 const hopeless = 4
 
-// Tuned is what the algorithms of one collective took.
+// Tuned has the times of the algorithms of one collective.
 type Tuned struct {
 	Op     collectives.Op
 	Ranks  int
@@ -53,7 +53,7 @@ type Tuned struct {
 // TunedPoint is one size.
 type TunedPoint struct {
 	Size  int           // as the benchmark counts
-	Bytes int64         // as rules count; 0 where lengths do not decide
+	Bytes int64         // as rules count; 0 if lengths do not matter
 	Times []TunedTiming // fastest first
 }
 
@@ -63,14 +63,13 @@ type TunedTiming struct {
 	Usec float64
 }
 
-// tunable is a collective with the algorithms that are to be compared.
+// tunable is a collective with the algorithms to compare.
 type tunable struct {
 	Benchmark
 	op collectives.Op
 }
 
-// tunables finds the collectives of these names; nil means all of which there
-// is more than one algorithm.
+// tunables finds collectives by name; nil means all that have more than one algorithm.
 func tunables(names []string) ([]tunable, error) {
 	if names == nil {
 		algs := map[string]int{}
@@ -117,9 +116,9 @@ func (o *TuneOptions) validate(list []tunable, ranks int) error {
 	return nil
 }
 
-// Tune measures every algorithm of the collectives on the ranks of world. It
-// is collective; rank 0 gets the results, also those from before an error. ctx
-// ends it between two sizes.
+// Tune measures every algorithm of the collectives on the ranks of world. It is
+// collective; rank 0 gets the results, also those from before an error. ctx ends it
+// between two sizes.
 func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) {
 	list, err := tunables(o.Ops)
 	if err == nil {
@@ -160,7 +159,7 @@ func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) 
 	return all, nil
 }
 
-// args are those of the benchmark's call, as far as selection looks at them.
+// args returns the arguments of the benchmark's call for the selection of algorithms.
 func (b *tunable) args(c *mpi.Comm, bytes int) (a collectives.Args, elemBytes int) {
 	elemBytes = b.unit()
 	a = c.Core().Comm().SelectionArgs(b.op, int64(elemBytes))
@@ -234,7 +233,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 	return p, nil
 }
 
-// round takes the time of one round.
+// round measures the time of one round.
 func (x *contender) round(world, c *mpi.Comm, l *loop) error {
 	c.Core().Comm().SetTable(x.table)
 	if err := world.Barrier(); err != nil {
@@ -245,7 +244,7 @@ func (x *contender) round(world, c *mpi.Comm, l *loop) error {
 	return err
 }
 
-// hopeful leaves out the hopeless after the first round.
+// hopeful drops hopeless algorithms after the first round.
 func hopeful(world *mpi.Comm, l *loop, list []*contender) ([]*contender, error) {
 	usec := make([]float64, len(list))
 	for i, x := range list {

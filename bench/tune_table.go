@@ -15,8 +15,8 @@ import (
 	"gompi/collectives/selection"
 )
 
-// worthIt is how much faster than the algorithms of the smaller sizes others
-// must be to get rules of their own: fewer rules, and fewer that only noise made.
+// worthIt is how much faster than the algorithms of smaller sizes others must be to get
+// rules of their own: this gives fewer rules, and fewer that only noise made.
 const worthIt = 1.05
 
 const tableHead = `# Rules that select algorithms of collectives: gompirun --coll-table FILE.
@@ -25,9 +25,9 @@ const tableHead = `# Rules that select algorithms of collectives: gompirun --col
 # operation max-ranks max-bytes algorithm; 0 is no limit; the first that fits wins.
 `
 
-// Rules are those that select the fastest algorithm of each size: up to as many
-// ranks as were measured, and up to the middle between two sizes. After a
-// winner that cannot do every call follow the next best.
+// Rules returns the rules that select the fastest algorithm of each size: up to the
+// measured number of ranks, and up to the middle between two sizes. A winner that does not
+// support every call is followed by the next best.
 func (t *Tuned) Rules() []selection.Rule {
 	var rules []selection.Rule
 	points := t.points()
@@ -48,8 +48,8 @@ func (t *Tuned) Rules() []selection.Rule {
 	return rules
 }
 
-// points are those between which rules can choose: one of the relative times
-// of all, if lengths do not decide.
+// points returns the points between which rules can choose: a single one with the relative
+// times of all, if lengths do not matter.
 func (t *Tuned) points() []TunedPoint {
 	if len(t.Points) == 0 || t.Points[len(t.Points)-1].Bytes > 0 {
 		return t.Points
@@ -71,8 +71,8 @@ func (t *Tuned) points() []TunedPoint {
 	return []TunedPoint{all}
 }
 
-// ranking is the algorithms that get rules: each can do calls that those
-// before it cannot.
+// ranking returns the algorithms that get rules: each supports calls that those before it
+// do not.
 func ranking(times []TunedTiming) []*collectives.Algorithm {
 	var list []*collectives.Algorithm
 	covered := uint(0)
@@ -85,8 +85,8 @@ func ranking(times []TunedTiming) []*collectives.Algorithm {
 	return list
 }
 
-// nearlyBest reports whether rules for list would be as good as those for
-// these times, whatever the call.
+// nearlyBest reports whether rules for list would be as good as those for these times, for
+// every call.
 func nearlyBest(list []*collectives.Algorithm, times []TunedTiming) bool {
 	usec := map[*collectives.Algorithm]float64{}
 	for _, x := range times {
@@ -117,7 +117,7 @@ func first(list []*collectives.Algorithm, class uint) *collectives.Algorithm {
 // an operation that commutes, several nodes, a power of two of ranks.
 const numClasses uint = 32
 
-// classes is the set of the classes of calls that an algorithm can do.
+// classes is the set of the classes of calls that an algorithm supports.
 func classes(g *collectives.Algorithm) (set uint) {
 	needs := uint(0)
 	for i, need := range []bool{g.Shared && !g.Reads, g.Reads, g.Commutative, g.TwoLevel, g.PowerOfTwo} {
@@ -133,15 +133,15 @@ func classes(g *collectives.Algorithm) (set uint) {
 	return set
 }
 
-// between is the largest power of two up to the geometric mean of two sizes,
-// but at least the smaller.
+// between returns the largest power of two up to the geometric mean of two sizes, but at
+// least the smaller one.
 func between(small, large int64) int64 {
 	mean := uint64(math.Sqrt(float64(small)) * math.Sqrt(float64(large)))
 	return max(small, int64(1)<<max(bits.Len64(mean)-1, 0))
 }
 
-// Section is the rules as text after the medians that led to them, as
-// comments. name says how was measured.
+// Section returns the rules as text after the medians that led to them, as comments. name
+// describes the measurement.
 func (t *Tuned) Section(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %v on %d ranks, %s: medians of %d rounds in us\n", t.Op, t.Ranks, name, t.Rounds)
@@ -155,9 +155,9 @@ func (t *Tuned) Section(name string) string {
 	return b.String() + selection.FormatRules(t.Rules())
 }
 
-// MergeTable puts what was measured into the text of a table, which may be
-// empty, in place of its rules for the same collectives and numbers of ranks.
-// All else stays as it is. name is as in Section. Errors: a wrong table.
+// MergeTable replaces the rules for the same collectives and numbers of ranks in the text
+// of a table, which may be empty. All else stays as it is. name is as in Section. Errors:
+// an invalid table.
 func MergeTable(text, name string, measured []Tuned) (string, error) {
 	if _, err := selection.ParseTable(text); err != nil {
 		return "", err
@@ -183,9 +183,9 @@ func MergeTable(text, name string, measured []Tuned) (string, error) {
 	return merged, err
 }
 
-// place is where a section comes in: rules are tried in order, so that those of
-// an operation for fewer ranks come first. Operations are in their order where
-// nobody has changed it.
+// place returns the position of a new section: rules are tried in order, so rules of an
+// operation for fewer ranks come first. Operations are in their usual order unless the
+// user has changed it.
 func place(sections []tableSection, t *Tuned) int {
 	later, last, other := -1, -1, -1
 	for i, s := range sections {

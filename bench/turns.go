@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// turnBlock is the time of a block: the machine is the same all along.
+	// turnBlock is the time of a block, so short that the machine does not change.
 	turnBlock = 400 * time.Microsecond
-	// turnsLook is after how many rounds states are looked for.
+	// turnsLook is the number of rounds between searches for states.
 	turnsLook = 20
 )
 
-// turns are rounds in which blocks of several kinds take turns, so that all see the same
+// turns runs rounds in which blocks of several kinds take turns, so that all see the same
 // machine.
 type turns struct {
 	rounds int
-	// both: they go on until seen reports both states of the machine, for as long as this at
-	// most.
+	// both is the longest time that rounds continue until seen reports both states of the
+	// machine.
 	both time.Duration
 	seen func() bool
 	// progress, if not nil, is called on rank 0 after every round of so many.
@@ -30,7 +30,7 @@ type turns struct {
 	every    int
 }
 
-// run makes rounds until rank 0 decides that it is the end, as it does when ctx is ended.
+// run runs rounds until rank 0 ends them, as it does when ctx ends.
 func (t *turns) run(ctx context.Context, world *mpi.Comm, round func() error) error {
 	begin := time.Now()
 	for k, more := 0, true; more; k++ {
@@ -49,7 +49,7 @@ func (t *turns) run(ctx context.Context, world *mpi.Comm, round func() error) er
 	return nil
 }
 
-// block runs a loop between the probe before, which becomes that after it, and the next.
+// block runs a loop between two probes; the second one is the first of the next block.
 func (p *probe) block(l *loop, iterations int, before *float64) (report.Batch, error) {
 	d, err := l.run(iterations)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"gompi/internal/host/cputime"
 )
 
-// pi is an approximation by so many rectangles, the first kind of computing.
+// pi approximates pi by n rectangles, the first kind of computing.
 func pi(n int) float64 {
 	h, sum := 1/float64(n), 0.0
 	for i := range n {
@@ -19,7 +19,7 @@ func pi(n int) float64 {
 	return h * sum
 }
 
-// newMatrix has so many rows and columns.
+// newMatrix makes a matrix of n rows and columns.
 func newMatrix(n int) []float64 {
 	a := make([]float64, n*n)
 	for i := range a {
@@ -36,7 +36,7 @@ func squares(a []float64) (sum float64) {
 	return sum
 }
 
-// cost is what an operation takes of a processor, whoever else uses it: the lesser of two
+// cost returns the processor time of an operation, whatever else runs: the lesser of two
 // measurements.
 func cost(do func()) time.Duration {
 	const enough = 10 * time.Millisecond

@@ -11,46 +11,47 @@ import (
 	"gompi/mpi"
 )
 
-// Options say how stages are emulated. They are equal on all ranks, but for Costs.
+// Options are the options of an emulation. They must be equal on all ranks, except Costs.
 type Options struct {
 	// Factor multiplies the time of stages that compute or communicate for a time, not of
-	// those with files: the published FactorS, 1/speed-up of these ranks. 0: they do nothing.
+	// those with files: the published FactorS, 1/speed-up of these ranks. 0: these stages
+	// do nothing.
 	Factor float64
 	// Costs are the Costs of an emulation of the same stages; those of rank 0 count. nil:
-	// all is measured.
+	// all costs are measured.
 	Costs []float64
-	// Dir is where files are; "": the directory for temporary ones.
+	// Dir is the directory of files; "": the directory for temporary ones.
 	Dir string
 }
 
-// Emulation does the stages of an iteration on the ranks of a communicator.
+// Emulation runs the stages of an iteration on the ranks of a communicator.
 type Emulation struct {
 	comm  *mpi.Comm
 	o     Options
-	parts []part
-	sum   float64 // of what was computed, so that it cannot be left out
+	parts []stageState
+	sum   float64 // sum of the results, so that the compiler keeps the computing
 }
 
-// part is a stage on this rank.
-type part struct {
+// stageState is a stage on this rank.
+type stageState struct {
 	Stage
-	cost float64 // of an operation, in seconds; 0: it was not measured
-	ops  int     // operations of an iteration; of IRing how many are started
+	cost float64 // time of an operation in seconds; 0: it was not measured
+	ops  int     // operations of an iteration; for IRing, those started
 
 	matrix    []float64
 	out, in   []byte
-	ins       [][]byte // of an IRing: for each receive that is under way
+	ins       [][]byte // of an IRing: buffers of the receives under way
 	counts    []int
-	file      *file // nil: this rank has none
+	file      *file // nil: this rank has no file
 	requests  []mpi.Request
-	completes []int // of a Wait: the stages
+	completes []int // of a Wait: the stages it completes
 }
 
-// New makes the emulation of an iteration, and finds out how many operations its stages
-// have: what an operation takes is measured once on rank 0 if it computes, on all ranks
-// for files, and anew in each call for messages, as that depends on the ranks. Collective
-// over comm, which the caller keeps until Close. Errors: stages that Check refuses, those
-// of communication and files.
+// New makes the emulation of an iteration, and determines the number of operations of its
+// stages. The cost of an operation is measured once: on rank 0 for computing, on all ranks
+// for files, and in each call for messages, as that depends on the ranks. Collective over
+// comm, which the caller keeps until Close. Errors: stages that Check refuses, those of
+// communication and files.
 func New(comm *mpi.Comm, list []Stage, o Options) (*Emulation, error) {
 	if err := Check(list); err != nil {
 		return nil, fmt.Errorf("stages: %w", err)
@@ -58,7 +59,7 @@ func New(comm *mpi.Comm, list []Stage, o Options) (*Emulation, error) {
 	if math.IsNaN(o.Factor) || o.Factor < 0 || o.Factor > mostTime {
 		return nil, fmt.Errorf("stages: a factor of %v", o.Factor)
 	}
-	e := &Emulation{comm: comm, o: o, parts: make([]part, len(list))}
+	e := &Emulation{comm: comm, o: o, parts: make([]stageState, len(list))}
 	given := make([]float64, len(list))
 	if len(o.Costs) == len(list) {
 		copy(given, o.Costs)
@@ -80,7 +81,7 @@ func New(comm *mpi.Comm, list []Stage, o Options) (*Emulation, error) {
 	return e, nil
 }
 
-// allocate makes what a stage works on.
+// allocate makes the data of a stage.
 func (e *Emulation) allocate(i int) (err error) {
 	p := &e.parts[i]
 	rank, ranks := e.comm.Rank(), e.comm.Size()
@@ -110,7 +111,7 @@ func (e *Emulation) allocate(i int) (err error) {
 		if p.Involved == 0 || rank < p.Involved {
 			p.file, err = newFile(e.o.Dir, p.Kind, p.size())
 		}
-		// One that has no file must not leave the others waiting for it.
+		// A rank without a file must not let the others wait for it.
 		failed, err2 := mpi.AllreduceOne(e.comm, err != nil, mpi.LogOr)
 		if err == nil && failed {
 			err = errors.New("another rank has no file")
@@ -120,8 +121,8 @@ func (e *Emulation) allocate(i int) (err error) {
 	return err
 }
 
-// count finds out how many operations make the stage's time. Collective.
-func (e *Emulation) count(p *part, given float64) (err error) {
+// count determines the number of operations of the stage. Collective.
+func (e *Emulation) count(p *stageState, given float64) (err error) {
 	p.cost = given
 	switch {
 	case p.Kind.computes():
@@ -142,11 +143,11 @@ func (e *Emulation) count(p *part, given float64) (err error) {
 	return nil
 }
 
-// mostOps is how many operations a stage has at most.
+// mostOps bounds the operations of a stage.
 const mostOps = 1 << 40
 
-// fitting is how many operations make the stage's time.
-func (e *Emulation) fitting(p *part) int {
+// fitting returns the number of operations that fit into the stage's time.
+func (e *Emulation) fitting(p *stageState) int {
 	factor := e.o.Factor
 	if p.Kind.files() {
 		factor = 1
@@ -159,16 +160,16 @@ func (e *Emulation) fitting(p *part) int {
 	return int(min(max(n, 0), float64(most)))
 }
 
-// mostPending is how many operations of an IRing are under way at most, each of which
-// receives into memory of its own.
-func (p *part) mostPending() int {
+// mostPending bounds the operations of an IRing under way, each of which receives into
+// memory of its own.
+func (p *stageState) mostPending() int {
 	const memory = 64 << 20
 	return max(1, min(1<<14, memory/p.size()))
 }
 
-// measure is what an operation of all ranks takes by rank 0's clock, in seconds.
+// measure returns the time of an operation of all ranks by rank 0's clock, in seconds.
 // Collective.
-func (e *Emulation) measure(p *part) (float64, error) {
+func (e *Emulation) measure(p *stageState) (float64, error) {
 	const enough = 5 * time.Millisecond
 	for n := 1; ; n *= 2 {
 		if err := e.comm.Barrier(); err != nil {
@@ -196,8 +197,8 @@ func (e *Emulation) measure(p *part) (float64, error) {
 	}
 }
 
-// Costs is what an operation of each stage takes, in seconds: for the emulation of the
-// same stages on other ranks. 0: it was not measured. Local.
+// Costs returns the time of an operation of each stage in seconds, for the emulation of
+// the same stages on other ranks. 0: it was not measured. Local.
 func (e *Emulation) Costs() []float64 {
 	list := make([]float64, len(e.parts))
 	for i := range e.parts {
@@ -206,8 +207,8 @@ func (e *Emulation) Costs() []float64 {
 	return list
 }
 
-// Operations is how many operations an iteration has of each stage; of one that is capped
-// by time it says 1. Local.
+// Operations returns the number of operations of each stage in an iteration; 1 for a stage
+// that is capped by time. Local.
 func (e *Emulation) Operations() []int {
 	list := make([]int, len(e.parts))
 	for i := range e.parts {
@@ -216,9 +217,9 @@ func (e *Emulation) Operations() []int {
 	return list
 }
 
-// Iterate does an iteration, and says how long it took here; took, which may be nil, is
-// filled with the time of each stage. If it is rigid all ranks meet before it and after
-// each stage, which makes the times precise and the whole longer. Collective.
+// Iterate runs an iteration, and returns its time here; took, which may be nil, gets the
+// time of each stage. A rigid iteration has a barrier before it and after each stage,
+// which makes the times exact and the whole longer. Collective.
 func (e *Emulation) Iterate(rigid bool, took []time.Duration) (time.Duration, error) {
 	meet := func() error {
 		if rigid {
@@ -246,8 +247,8 @@ func (e *Emulation) Iterate(rigid bool, took []time.Duration) (time.Duration, er
 	return time.Since(begin), nil
 }
 
-// do does a stage.
-func (e *Emulation) do(p *part) error {
+// do runs a stage.
+func (e *Emulation) do(p *stageState) error {
 	switch {
 	case p.Kind.computes():
 		for range p.ops {
@@ -273,9 +274,9 @@ func (e *Emulation) do(p *part) error {
 	return nil
 }
 
-// capped does operations until the stage's time has passed: that of rank 0 but for files,
-// where each rank has its own.
-func (e *Emulation) capped(p *part) error {
+// capped runs operations until the stage's time has passed, by rank 0's clock, or for
+// files by each rank's own.
+func (e *Emulation) capped(p *stageState) error {
 	begin := time.Now()
 	for spent := 0.0; spent < p.Seconds; {
 		if err := e.exchange(p); err != nil {
@@ -293,7 +294,7 @@ func (e *Emulation) capped(p *part) error {
 	return nil
 }
 
-func (e *Emulation) compute(p *part) {
+func (e *Emulation) compute(p *stageState) {
 	if p.Kind == Pi {
 		e.sum += pi(p.Granularity)
 	} else {
@@ -303,8 +304,8 @@ func (e *Emulation) compute(p *part) {
 
 const tag = 99 // the published one
 
-// exchange is one operation of a stage that does not compute.
-func (e *Emulation) exchange(p *part) (err error) {
+// exchange runs one operation of a stage that does not compute.
+func (e *Emulation) exchange(p *stageState) (err error) {
 	c := e.comm
 	next, before := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 	switch p.Kind {
@@ -332,14 +333,14 @@ func (e *Emulation) exchange(p *part) (err error) {
 	return err
 }
 
-// complete waits for what an IRing has started.
-func (p *part) complete() error {
+// complete waits for the operations that an IRing has started.
+func (p *stageState) complete() error {
 	err := mpi.Waitall(p.requests)
 	p.requests = p.requests[:0]
 	return err
 }
 
-// Close gives back files. Local.
+// Close frees the files. Local.
 func (e *Emulation) Close() error {
 	var all []error
 	for i := range e.parts {

@@ -7,22 +7,22 @@ import (
 	"os"
 )
 
-// A file of a stage is written and read in pieces of mostPiece bytes, and goes on at its
-// beginning after mostFile: the disk does not fill however long a run is.
+// A file of a stage is written and read in pieces of mostPiece bytes, and continues at its
+// beginning after mostFile: the disk does not fill during a long run.
 const (
 	mostPiece = 4 << 20
 	mostFile  = 64 << 20
 )
 
-// file is what a rank writes or reads in a stage. It has no name, and so ends with the
-// process.
+// file is the file that a rank writes or reads in a stage. It has no name, so it ends with
+// the process.
 type file struct {
 	f      *os.File
 	piece  []byte
 	at, of int64
 }
 
-// newFile makes a file of a stage that moves so many bytes in an operation.
+// newFile makes a file for operations of a number of bytes.
 func newFile(dir string, k Kind, bytes int) (*file, error) {
 	f, err := os.CreateTemp(dir, "gompi-stage-*")
 	if err != nil {
@@ -44,7 +44,7 @@ func newFile(dir string, k Kind, bytes int) (*file, error) {
 	return x, nil
 }
 
-// move writes or reads so many bytes.
+// move writes or reads a number of bytes.
 func (x *file) move(do func(b []byte, at int64) (int, error), bytes int) error {
 	for bytes > 0 {
 		n := min(bytes, len(x.piece), int(x.of-x.at))

@@ -12,13 +12,14 @@ import (
 	"gompi/mpi"
 )
 
-// ErrFit is of an iteration that no computing makes take the time that was asked for.
+// ErrFit is the error of an iteration that no amount of computing brings to the wanted
+// time.
 var ErrFit = errors.New("no computing makes an iteration take that long")
 
-// Fit changes how much stages compute so that an iteration takes a time on these ranks as
-// they share the processors, and says what it takes then: the mean of some by rank 0's
-// clock. Costs tell it to emulations on other ranks. Collective. Errors: ErrFit, which
-// changes nothing, where nothing computes or the rest takes longer already.
+// Fit changes the amount of computing so that an iteration takes a given time on these
+// ranks, as they share the processors. It returns the resulting time: a mean by rank 0's
+// clock. Costs passes the result to emulations on other ranks. Collective. Errors: ErrFit,
+// which changes nothing, if nothing computes or the rest takes longer already.
 func (e *Emulation) Fit(want time.Duration) (is time.Duration, err error) {
 	computing := false
 	for i := range e.parts {
@@ -47,7 +48,7 @@ func (e *Emulation) Fit(want time.Duration) (is time.Duration, err error) {
 	if rest >= want {
 		return 0, fmt.Errorf("stages: %w: it takes %v without computing, %v are wanted", ErrFit, rest, want)
 	}
-	// What computing takes is in proportion to it, nearly.
+	// The time of computing is nearly proportional to its amount.
 	for range 3 {
 		e.scale(float64(want-rest) / float64(max(whole-rest, time.Microsecond)))
 		if whole, err = e.mean(want); err != nil {
@@ -60,7 +61,7 @@ func (e *Emulation) Fit(want time.Duration) (is time.Duration, err error) {
 	return whole, nil
 }
 
-// scale makes stages compute more, or less.
+// scale multiplies the amount of computing.
 func (e *Emulation) scale(by float64) {
 	by = min(max(by, 1e-6), 1e6)
 	for i := range e.parts {
@@ -71,7 +72,7 @@ func (e *Emulation) scale(by float64) {
 	}
 }
 
-// mean is what an iteration takes, the median of some blocks of a few; all ranks get the
+// mean returns the time of an iteration, the median of several blocks; all ranks get the
 // same.
 func (e *Emulation) mean(want time.Duration) (time.Duration, error) {
 	const blocks = 5

@@ -12,7 +12,7 @@ import (
 	"math"
 )
 
-// Kind is what a stage does. The numbers are the published ones.
+// Kind is the kind of a stage. The numbers are the published ones.
 type Kind int
 
 // The kinds of stages.
@@ -20,19 +20,19 @@ const (
 	Pi        Kind = iota // pi by an integral of Granularity rectangles
 	Matrix                // a pass over a square matrix of Granularity rows
 	Ring                  // a message to the next rank and one from the rank before
-	IRing                 // the same, not waited for
+	IRing                 // the same, without waiting
 	Wait                  // for all stages IRing with its identifier
 	Bcast                 // from rank 0
 	Allgather             // of blocks that make Bytes together
 	Reduce                // to rank 0, the maximum of bytes
-	Allreduce             // likewise
+	Allreduce             // the same, to all ranks
 	Write                 // to a file of the rank's own
-	Read                  // from one
+	Read                  // from such a file
 
 	kinds
 )
 
-// String names the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if k < 0 || k >= kinds {
 		return fmt.Sprintf("type %d", int(k))
@@ -44,22 +44,23 @@ func (k Kind) computes() bool { return k == Pi || k == Matrix }
 func (k Kind) files() bool    { return k == Write || k == Read }
 
 // Stage is one stage of an iteration, with the published fields. An operation of a stage
-// with Bytes moves so many; one without moves Granularity bytes, or computes as said at
-// its kind, and is done as often as fits into Seconds.
+// with Bytes moves that many. One without moves Granularity bytes, or computes as
+// described at its kind, and is repeated to fill Seconds.
 type Stage struct {
 	Kind Kind
-	// Seconds is how long the stage is to take, with a factor of 1; 0: Bytes say what is
-	// done. Beside Bytes it counts only if Capped.
+	// Seconds is the time of the stage with a factor of 1; 0: Bytes determine the work.
+	// Beside Bytes it counts only if Capped.
 	Seconds float64
 	Bytes   int
-	// Granularity is the size of an operation of a stage without Bytes, or which is Capped.
+	// Granularity is the size of an operation of a stage that has no Bytes, or is Capped.
 	Granularity int
-	// Capped: operations of Granularity bytes until Seconds have passed, by rank 0's
-	// clock, instead of a number of them that was calibrated. Not of computing, IRing and Wait.
+	// Capped: operations of Granularity bytes are repeated until Seconds have passed, by
+	// rank 0's clock, not a calibrated number of times. Computing, IRing and Wait cannot
+	// be capped.
 	Capped bool
-	// ID joins stages IRing with the Wait that completes them; above 0.
+	// ID connects stages IRing with the Wait that completes them; above 0.
 	ID int
-	// Involved is how many ranks use files, from rank 0 on; 0: all.
+	// Involved is the number of ranks that use files, from rank 0 on; 0: all.
 	Involved int
 }
 
@@ -70,7 +71,7 @@ const (
 	mostTime  = 1e6 // seconds
 )
 
-// Check says what is wrong with a stage by itself.
+// Check checks a stage by itself.
 func (s *Stage) Check() error {
 	switch {
 	case s.Kind < 0 || s.Kind >= kinds:
@@ -106,8 +107,8 @@ func (s *Stage) Check() error {
 	return nil
 }
 
-// Check says what is wrong with the stages of an iteration: each of them, and that each
-// IRing has one Wait behind it with its identifier, which has only such stages.
+// Check checks the stages of an iteration: each of them, and that each IRing is followed
+// by one Wait with its identifier, which has only such stages.
 func Check(list []Stage) error {
 	var all []error
 	for i := range list {
@@ -139,7 +140,7 @@ func Check(list []Stage) error {
 	return errors.Join(all...)
 }
 
-// size is how many bytes an operation moves.
+// size returns the number of bytes that an operation moves.
 func (s *Stage) size() int {
 	if s.Bytes > 0 && !s.Capped {
 		return s.Bytes
@@ -147,14 +148,14 @@ func (s *Stage) size() int {
 	return s.Granularity
 }
 
-// timed reports whether the number of operations is what fits into a time.
+// timed reports whether the number of operations is determined by a time.
 func (s *Stage) timed() bool {
 	return s.Kind != Wait && (s.Kind.computes() || s.Bytes == 0 && (!s.Capped || s.Kind == IRing))
 }
 
-// CG is an iteration of a conjugate gradient, as published runs emulate it: computing for
-// some seconds on one rank, two sums of 8 bytes, and a vector of so many bytes that all
-// get from all.
+// CG returns the stages of a conjugate gradient iteration, as published runs emulate it:
+// computing for some seconds on one rank, two sums of 8 bytes, and a vector of some bytes
+// that all ranks gather.
 func CG(seconds float64, vectorBytes int) []Stage {
 	return []Stage{
 		{Kind: Pi, Seconds: seconds, Granularity: 8000},

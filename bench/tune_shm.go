@@ -16,44 +16,45 @@ import (
 	"gompi/transport/tuning"
 )
 
-// WaysOptions say how TuneWays measures. They must be equal on both ranks.
+// WaysOptions are the options of TuneWays. They must be equal on both ranks.
 type WaysOptions struct {
-	// Rounds in which all ways take turns, a block of each size; 0 means DefaultWaysRounds.
+	// Rounds is the number of rounds in which all protocols take turns, a block of each
+	// size; 0 means DefaultWaysRounds.
 	Rounds int
-	// Both: beyond Rounds they go on until all have been seen in both states of the machine,
-	// for as long as this at most; 0: they do not.
+	// Both is the longest time that rounds continue beyond Rounds until both states of the
+	// machine were seen; 0: they do not.
 	Both time.Duration
 	// Progress, if not nil, is called on rank 0 now and then.
 	Progress func(done, total int)
 }
 
-// DefaultWaysRounds is what 0 in WaysOptions means.
+// DefaultWaysRounds is the value for 0 in WaysOptions.
 const DefaultWaysRounds = 60
 
-// nearProbe tells which state a machine is in that has one only, in nanoseconds.
+// nearProbe tells which state a machine with a single state is in, in nanoseconds.
 const nearProbe = 150
 
-// question is which of two ways messages of some lengths should go.
-type question struct {
+// threshold is a limit to measure: messages below and above it use different protocols.
+type threshold struct {
 	name  string
-	upTo  bool // the first way is for shorter messages, else for longer
-	none  int  // the limit if it is for none of these
+	upTo  bool // the first protocol is for shorter messages, else for longer
+	none  int  // the limit if the first protocol is never faster
 	bytes []int
 	loop  func(world *mpi.Comm, bytes int) loop
-	// ways are both, as limits that all these lengths are beyond or within.
+	// ways are both protocols, as limits that all these lengths are above or below.
 	ways [2]func(l *tuning.Thresholds)
 	set  func(l *tuning.Thresholds, n int)
-	// The loops, how many iterations a block has, and what they took, by size and way.
+	// The loops, the iterations of a block, and the times, by size and protocol.
 	loops []loop
 	each  [][2]int
 	took  [][2][]report.Batch
 }
 
-func questions() []*question {
+func thresholds() []*threshold {
 	latency := func(world *mpi.Comm, bytes int) loop { return prepareLatency(world, nil, bytes) }
 	stream := func(world *mpi.Comm, bytes int) loop { return prepareBw(world, nil, bytes) }
 	transfers := []int{17 << 10, 20 << 10, 24 << 10, 32 << 10, 40 << 10, 48 << 10, 56 << 10, 64 << 10, 80 << 10, 96 << 10, 128 << 10, 192 << 10, 256 << 10}
-	return []*question{
+	return []*threshold{
 		{name: "answer", bytes: []int{64, 128, 256, 384, 512, 768, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 12 << 10, 16 << 10}, loop: latency,
 			ways: [2]func(l *tuning.Thresholds){func(l *tuning.Thresholds) { l.Answer = 1 }, func(l *tuning.Thresholds) { l.Answer = 0 }},
 			set:  func(l *tuning.Thresholds, n int) { l.Answer = n }},
@@ -69,8 +70,8 @@ func questions() []*question {
 	}
 }
 
-// use makes this process go one of the two ways.
-func (q *question) use(world *mpi.Comm, way int) {
+// use makes this process use one of the two protocols.
+func (q *threshold) use(world *mpi.Comm, way int) {
 	t := tuning.Default()
 	q.ways[way](&t.Near)
 	q.ways[way](&t.Far)
@@ -79,11 +80,12 @@ func (q *question) use(world *mpi.Comm, way int) {
 
 func setWays(world *mpi.Comm, t tuning.Table) { world.Core().Comm().Proc.SetWays(t) }
 
-// TuneWays measures, between two ranks of one host, which way messages of which length go
-// fastest, in each state of the machine that is seen: blocks of both ways and all lengths in
-// turn, each between two probes. It is collective over world, of two ranks; rank 0 gets the
-// table as text for gompirun --shm-table, with what was measured in comments. ctx ends it
-// between two rounds. Errors: options that cannot be, those of communication.
+// TuneWays measures, between two ranks of one host, the lengths from which protocols are
+// fastest, in each state of the machine that is seen. Blocks of both protocols and all
+// lengths take turns, each between two probes. It is collective over world, of two ranks;
+// rank 0 gets the table as text for gompirun --shm-table, with the measurements in
+// comments. ctx ends it between two rounds. Errors: invalid options, those of
+// communication.
 func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, error) {
 	if o.Rounds == 0 {
 		o.Rounds = DefaultWaysRounds
@@ -106,7 +108,7 @@ func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, erro
 	}
 	defer probe.close()
 	defer setWays(world, tuning.Default())
-	list := questions()
+	list := thresholds()
 	for _, q := range list {
 		if err := q.prepare(world); err != nil {
 			return "", err
@@ -131,8 +133,8 @@ func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, erro
 	return waysTable(list), context.Cause(ctx)
 }
 
-// prepare makes the loops of a question, twice warm: the first time connects.
-func (q *question) prepare(world *mpi.Comm) error {
+// prepare makes the loops of a threshold and runs them twice: the first time connects.
+func (q *threshold) prepare(world *mpi.Comm) error {
 	q.loops, q.each, q.took = make([]loop, len(q.bytes)), make([][2]int, len(q.bytes)), make([][2][]report.Batch, len(q.bytes))
 	for i, n := range q.bytes {
 		q.loops[i] = q.loop(world, n)
@@ -149,7 +151,7 @@ func (q *question) prepare(world *mpi.Comm) error {
 	return nil
 }
 
-func (q *question) round(world *mpi.Comm, probe *probe) error {
+func (q *threshold) round(world *mpi.Comm, probe *probe) error {
 	before, err := probe.nsec()
 	if err != nil {
 		return err
@@ -167,8 +169,8 @@ func (q *question) round(world *mpi.Comm, probe *probe) error {
 	return nil
 }
 
-// blocks are those of all sizes, both ways.
-func blocks(list []*question) (all [][]report.Batch) {
+// blocks runs a block of all sizes and both protocols.
+func blocks(list []*threshold) (all [][]report.Batch) {
 	for _, q := range list {
 		for i := range q.took {
 			all = append(all, q.took[i][0], q.took[i][1])
@@ -177,17 +179,17 @@ func blocks(list []*question) (all [][]report.Batch) {
 	return all
 }
 
-func bothSeen(list []*question) bool { return report.BothStates(blocks(list)) }
+func bothSeen(list []*threshold) bool { return report.BothStates(blocks(list)) }
 
-// waysTable is what was measured, as text.
-func waysTable(list []*question) string {
+// waysTable returns the results as text.
+func waysTable(list []*threshold) string {
 	var all []report.Batch
 	for _, b := range blocks(list) {
 		all = append(all, b...)
 	}
 	cut := report.Cut(all)
 	s := report.SplitStates(all, cut)
-	if cut == 0 { // one state, and all are above
+	if cut == 0 { // one state: all probes are above
 		cut = math.Inf(1)
 		if s.ProbeFar > nearProbe {
 			cut = 0
@@ -218,14 +220,14 @@ func waysTable(list []*question) string {
 	return b.String()
 }
 
-// decision is the answer to a question.
+// decision is the result for a threshold.
 type decision struct {
 	limit int
-	text  string // what was measured
+	text  string // the measurements
 }
 
-// answer is the limit with which messages lose least in a state; nil: it was not seen.
-func (q *question) answer(cut float64, far bool) *decision {
+// answer returns the limit that loses least in a state; nil: the state was not seen.
+func (q *threshold) answer(cut float64, far bool) *decision {
 	var usec [][2]float64
 	var text []string
 	for i, n := range q.bytes {
@@ -245,9 +247,9 @@ func (q *question) answer(cut float64, far bool) *decision {
 	return &decision{q.limit(usec), strings.Join(text, ", ")}
 }
 
-// limit is the one of a question with which times, by size and way, are least, by the factors
-// that they are above the better way's.
-func (q *question) limit(usec [][2]float64) int {
+// limit returns the limit with the least loss, by the factors of usec, by size and
+// protocol, over the better one.
+func (q *threshold) limit(usec [][2]float64) int {
 	best, least := 0, math.Inf(1)
 	for k := range len(usec) + 1 { // sizes before k and from k on go different ways
 		loss := 0.0

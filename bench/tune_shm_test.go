@@ -15,11 +15,11 @@ import (
 
 // limits are those with which least is lost.
 func TestWaysLimit(t *testing.T) {
-	up := &question{upTo: true, none: 7, bytes: []int{10, 20, 30}}
-	from := &question{bytes: []int{10, 20, 30}}
+	up := &threshold{upTo: true, none: 7, bytes: []int{10, 20, 30}}
+	from := &threshold{bytes: []int{10, 20, 30}}
 	first, other := [2]float64{1, 2}, [2]float64{2, 1}
 	for _, x := range []struct {
-		q    *question
+		q    *threshold
 		usec [][2]float64
 		want int
 	}{
@@ -39,7 +39,7 @@ func TestWaysLimit(t *testing.T) {
 // The table that is written is one that gompirun takes, with a line for each limit of the
 // states that were seen.
 func TestWaysTable(t *testing.T) {
-	list := questions()
+	list := thresholds()
 	for _, q := range list {
 		q.took = make([][2][]report.Batch, len(q.bytes))
 		for i := range q.took {
