@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stage makes algorithms of others: each stage is an algorithm that
-// some of the ranks run on parts of the call's buffers, one stage after the
-// other. Two-level algorithms and those between two groups are made so.
+// Package stage composes algorithms from others. A Stage is an algorithm that some of the ranks
+// run on parts of the call's buffers; Compose joins stages that run one after the other.
+// Two-level algorithms, and those between two groups, are composed in this way.
 package stage
 
 import "gompi/collectives"
 
-// Stage is an algorithm run as a part of another one, by some of its ranks, on
-// parts of its buffers.
+// Stage is an algorithm that runs as a part of another one, by some of its ranks and on parts
+// of its buffers.
 type Stage struct {
-	// alg is nil on ranks that take no part.
+	// alg is nil on ranks that do not take part.
 	alg *collectives.Algorithm
-	// ranks says who the ranks of the stage are.
+	// ranks are the ranks of the stage.
 	ranks Members
-	// at is where the stage's In, Out and Scratch start in the buffers of the
-	// call.
+	// at is where the stage's In, Out and Scratch begin in the buffers of the call.
 	at [3]Place
 }
 
@@ -24,12 +23,12 @@ type Members uint8
 
 // The members of stages.
 const (
-	Everyone  Members = iota // all, with their own numbers
+	Everyone  Members = iota // all ranks, with their own numbers
 	NodeRanks                // the ranks of this rank's node
-	Heads                    // one rank of each node, see Head
+	Heads                    // one rank of each node; see Head
 )
 
-// Of is the stage in which these ranks run alg, their buffers starting at at.
+// Of returns the stage in which these ranks run alg. Its buffers begin at at.
 func Of(alg *collectives.Algorithm, ranks Members, at [3]Place) Stage { return Stage{alg, ranks, at} }
 
 // Place is a position in a buffer.
@@ -38,8 +37,8 @@ type Place struct {
 	Off int64
 }
 
-// AsCalled lays the buffers of a stage on those of the call; its own scratch
-// starts at off.
+// AsCalled places the buffers of a stage on those of the call. The stage's own scratch begins
+// at off.
 func AsCalled(off int64) [3]Place {
 	return [3]Place{{Buf: collectives.In}, {Buf: collectives.Out}, {Buf: collectives.Scratch, Off: off}}
 }
@@ -47,7 +46,7 @@ func AsCalled(off int64) [3]Place {
 // composition is an algorithm made of stages that run one after the other.
 type composition struct {
 	stages int
-	// stage turns a, the arguments of the call, into those of stage i.
+	// stage changes a, the arguments of the call, into those of stage i.
 	stage func(a *collectives.Args, i int) Stage
 }
 
@@ -59,7 +58,7 @@ func Compose(g collectives.Algorithm, stages int, stage func(a *collectives.Args
 	return g
 }
 
-// apart is a stage for those who run it by other means than its rounds.
+// apart is a stage for callers that do not run it by its rounds.
 func (c composition) apart(a *collectives.Args, i int) (g *collectives.Algorithm, at [3]collectives.Ref, inside bool) {
 	s := c.stage(a, i)
 	for b, p := range s.at {
@@ -68,8 +67,8 @@ func (c composition) apart(a *collectives.Args, i int) (g *collectives.Algorithm
 	return s.alg, at, s.ranks == NodeRanks
 }
 
-// StepsOn is the number of steps of an algorithm on a group of another size,
-// rooted at the given rank.
+// StepsOn returns the number of steps of an algorithm on a group of another size, with the
+// given root.
 func StepsOn(g *collectives.Algorithm, a *collectives.Args, size, root int) int {
 	call := *a
 	*a = collectives.Args{Op: g.Op, Size: size, Root: root, Count: call.Count, Segment: call.Segment}
@@ -78,8 +77,8 @@ func StepsOn(g *collectives.Algorithm, a *collectives.Args, size, root int) int 
 	return n
 }
 
-// The methods below use the caller's Args for those of a stage: a copy handed
-// to an algorithm would be one more object on the heap for each round.
+// The methods below use the caller's Args for those of a stage. A copy would be one more object
+// on the heap for each round, because it is passed to an algorithm.
 
 func (c composition) rounds(a *collectives.Args) int {
 	call, n := *a, 0
@@ -112,8 +111,8 @@ func (c composition) round(a *collectives.Args, r int, dst []collectives.Step) [
 	panic("gompi: BUG: a round beyond the last")
 }
 
-// scratch is the end of the last stage's buffer in Scratch. Stages that find
-// their In or Out there use all of it.
+// scratch returns the end of the last stage's buffer in Scratch. A stage with its In or Out
+// there uses all of it.
 func (c composition) scratch(a *collectives.Args) int64 {
 	call, end := *a, int64(0)
 	for i := range c.stages {
@@ -140,7 +139,7 @@ func (c composition) sent(a *collectives.Args) int64 {
 	return n
 }
 
-// translate turns the steps of a stage into those of the call a.
+// translate changes the steps of a stage into steps of the call a.
 func (s *Stage) translate(a *collectives.Args, steps []collectives.Step) {
 	for i := range steps {
 		st := &steps[i]
@@ -158,8 +157,8 @@ func (s *Stage) translate(a *collectives.Args, steps []collectives.Step) {
 	}
 }
 
-// Head is the rank that stands for a node: the root for its own, the lowest
-// rank elsewhere.
+// Head returns the rank that represents a node: the root for its own node, the lowest rank for
+// others.
 func Head(a *collectives.Args, node int) int {
 	if a.Op.Rooted() && a.Nodes.Of(a.Root) == node {
 		return a.Root

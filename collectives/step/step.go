@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package step holds the vocabulary in which algorithms write the rounds of their
-// schedules: references to blocks of buffers, the four kinds of steps, and arithmetic on
-// ranks. It allocates nothing.
+// Package step has helpers to write the rounds of a schedule: references to blocks of buffers,
+// constructors for the four kinds of steps, and arithmetic on ranks. It allocates nothing.
 package step
 
 import (
@@ -11,7 +10,7 @@ import (
 	"gompi/collectives"
 )
 
-// In refers to n elements of what the rank contributes.
+// In refers to n elements of the rank's contribution.
 func In(off, n int64) collectives.Ref { return collectives.Ref{Buf: collectives.In, Off: off, Len: n} }
 
 // Out refers to n elements of the rank's result.
@@ -19,13 +18,13 @@ func Out(off, n int64) collectives.Ref {
 	return collectives.Ref{Buf: collectives.Out, Off: off, Len: n}
 }
 
-// Scratch refers to n elements of the call's scratch.
+// Scratch refers to n elements of the call's scratch memory.
 func Scratch(off, n int64) collectives.Ref {
 	return collectives.Ref{Buf: collectives.Scratch, Off: off, Len: n}
 }
 
-// The step constructors leave out steps on no elements. Both ends of a message
-// know its length, so both leave it out.
+// The step constructors omit steps on no elements. Both sides of a message know its length, so
+// both omit it.
 
 // Send sends r to a rank.
 func Send(dst []collectives.Step, peer int, r collectives.Ref) []collectives.Step {
@@ -43,7 +42,7 @@ func Recv(dst []collectives.Step, peer int, r collectives.Ref) []collectives.Ste
 	return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(peer), A: r})
 }
 
-// Reduce combines from into the other, from being the left operand if left.
+// Reduce combines from into the other range. left says that from is the left operand.
 func Reduce(dst []collectives.Step, from, into collectives.Ref, left bool) []collectives.Step {
 	if from.Len == 0 {
 		return dst
@@ -51,7 +50,7 @@ func Reduce(dst []collectives.Step, from, into collectives.Ref, left bool) []col
 	return append(dst, collectives.Step{Kind: collectives.Reduce, Left: left, A: from, B: into})
 }
 
-// Copy copies from to the other.
+// Copy copies from to the other range.
 func Copy(dst []collectives.Step, from, to collectives.Ref) []collectives.Step {
 	if from.Len == 0 {
 		return dst
@@ -59,26 +58,26 @@ func Copy(dst []collectives.Step, from, to collectives.Ref) []collectives.Step {
 	return append(dst, collectives.Step{Kind: collectives.Copy, A: from, B: to})
 }
 
-// Signal is the empty message of barriers.
+// Signal sends the empty message of a barrier.
 func Signal(dst []collectives.Step, peer int) []collectives.Step {
 	return append(dst, collectives.Step{Kind: collectives.Send, Peer: int32(peer)})
 }
 
-// Await is the other end of Signal.
+// Await receives the message of Signal.
 func Await(dst []collectives.Step, peer int) []collectives.Step {
 	return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(peer), A: Out(0, 0)})
 }
 
-// None is for algorithms without scratch, and ranks that send nothing.
+// None is the result of algorithms without scratch, and of ranks that send nothing.
 func None(*collectives.Args) int64 { return 0 }
 
-// FloorLog is the base-2 logarithm of n >= 1, rounded down.
+// FloorLog returns the base-2 logarithm of n >= 1, rounded down.
 func FloorLog(n int) int { return bits.Len(uint(n)) - 1 }
 
-// CeilLog is the base-2 logarithm of n >= 1, rounded up.
+// CeilLog returns the base-2 logarithm of n >= 1, rounded up.
 func CeilLog(n int) int { return bits.Len(uint(n - 1)) }
 
-// Wrap is x modulo p for -p <= x < 2p.
+// Wrap returns x modulo p for -p <= x < 2p.
 func Wrap(x, p int) int {
 	if x < 0 {
 		return x + p

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenes runs small programs of several ranks (Scene) in each way in which ranks
-// can exist: as goroutines of a test on one host, as goroutines on several pretended hosts,
-// and as processes under gompirun.
+// Package scenes runs small programs of several ranks. A Scene is such a program; Run runs it
+// in each way in which ranks can exist: as goroutines of a test on one host, as goroutines on
+// several pretended hosts, and as processes under gompirun.
 package scenes
 
 import (
@@ -21,25 +21,25 @@ import (
 	"gompi/mpitest"
 )
 
-// Scene is a program of so many ranks, and of those that it starts.
+// Scene is a program of some ranks, and of the ranks that these start.
 type Scene struct {
 	Name  string
 	Ranks int
 	Run   func(ctx context.Context, world *mpi.Comm) error
-	// Dies is how many of the ranks call Die: all others come to their end.
+	// Dies is the number of ranks that call Die. All others come to their end.
 	Dies int
-	// Declines: newcomers that return that their change is rolled back end there, as they do
-	// with mpi.Main. Otherwise goroutines of a test end together.
+	// Declines says that newcomers which report the rollback of their change end there, as with
+	// mpi.Main. Otherwise the goroutines of a test end together.
 	Declines bool
 }
 
-// dieKey is the key of what kills the calling rank, in the context of a scene.
+// dieKey is the key of the function that kills the calling rank, in the context of a scene.
 type dieKey struct{}
 
 // Die kills the calling rank of a scene.
 func Die(ctx context.Context) { ctx.Value(dieKey{}).(func())() }
 
-// killed ends the process as nothing else does.
+// killed ends this process as a crash would.
 func killed() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Kill()
@@ -47,12 +47,12 @@ func killed() {
 	select {}
 }
 
-// survived is what a process prints of a scene in which others have died: the status of
-// gompirun tells of those.
+// survived is what a process prints after a scene in which others have died. The exit status of
+// gompirun reports only those deaths.
 const survived = "survived"
 
-// Main is for TestMain: it runs the tests, or, in a process that one of them has
-// started, a scene.
+// Main is for TestMain. It runs the tests, or a scene in a process that one of the tests has
+// started.
 func Main(m *testing.M, list []Scene) {
 	if len(os.Args) > 2 && os.Args[1] == "rank" {
 		s := list[slices.IndexFunc(list, func(s Scene) bool { return s.Name == os.Args[2] })]
@@ -70,7 +70,7 @@ func Main(m *testing.M, list []Scene) {
 	os.Exit(code)
 }
 
-// Run runs each scene in each way. In the short form each runs in one process, and the
+// Run runs each scene in each way. In the short form each scene runs in one process, and the
 // scenes of a list take turns in the other two ways.
 func Run(t *testing.T, list []Scene) {
 	for i, s := range list {
@@ -91,7 +91,7 @@ func Run(t *testing.T, list []Scene) {
 	}
 }
 
-// Goroutines runs the scene by ranks of which nothing is left.
+// Goroutines runs the scene with goroutines as ranks, and checks that nothing of them is left.
 func (s *Scene) Goroutines(t *testing.T, opts []mpitest.Option) {
 	before := controltest.Leftovers()
 	t.Cleanup(func() {

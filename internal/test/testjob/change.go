@@ -9,22 +9,22 @@ import (
 	"gompi/internal/control/server"
 )
 
-// Changes says what changes of process sets make of processes: the functions of
-// server.Config. nil ones do nothing, but Launch, which refuses.
+// Changes are the functions of server.Config that carry out changes of process sets. A nil function
+// does nothing, but a nil Launch refuses.
 type Changes struct {
 	Launch                 func(l *server.Launch) error
 	Discard, Kept          func(procs []wire.ProcID)
 	Leave, Terminate, Main func(procs []wire.ProcID)
 }
 
-// OnChange says what becomes of processes by changes from now on.
+// OnChange sets the functions that carry out changes from now on.
 func (j *Job) OnChange(c Changes) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.changes = c
 }
 
-// serveChanges has the server call what OnChange was given.
+// serveChanges connects the server to the functions of OnChange.
 func (j *Job) serveChanges(sc *server.Config) {
 	current := func() Changes {
 		j.mu.Lock()

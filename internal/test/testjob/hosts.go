@@ -12,8 +12,7 @@ import (
 	"gompi/internal/control/server"
 )
 
-// serveHosts makes the head of a job and the agents of its hosts, with a connection to
-// each.
+// serveHosts starts the head of a job and the agents of its hosts, with a connection to each.
 func (j *Job) serveHosts(sc server.Config) {
 	sc.HostSlots = j.cfg.slots
 	for i := range j.cfg.slots {
@@ -47,10 +46,10 @@ func (j *Job) serveHosts(sc server.Config) {
 	})
 }
 
-// tokenWait is how long an agent may take to hear of a process that is to start.
+// tokenWait limits the time until an agent knows a process that is to start.
 const tokenWait = 10 * time.Second
 
-// token is what a process shows, once its agent knows it.
+// token waits until the agent knows a process, and returns the process's token.
 func (j *Job) token(sp protocol.StartProc) (string, error) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testjob runs jobs whose processes are values in a test process (Job): head,
-// agents and ranks on one pretended host or several. The tests of this module use it;
-// package mpitest is its public face.
+// Package testjob runs jobs whose processes are values in a test process. A Job has a head,
+// agents and ranks on one or several pretended hosts; Run runs a function on its ranks. The
+// tests of this module use it, and package mpitest is its public face.
 package testjob
 
 import (
@@ -26,13 +26,13 @@ import (
 	"gompi/transport/inproc"
 )
 
-// Job is a job whose processes are values in this test process: a real control
-// server, and engines over any transport. mpitest.Run is what most tests want;
-// a Job is for tests in which processes come, leave and die.
+// Job is a job whose processes are values in this test process: a real control server, and
+// engines over any transport. Most tests want mpitest.Run. A Job is for tests in which
+// processes come, leave and die.
 type Job struct {
 	Server *server.Server
 
-	agents []*server.Server // of the hosts, by number
+	agents []*server.Server // agents of the hosts, by number
 	tb     testing.TB
 	cfg    config
 	id     wire.JobID
@@ -86,14 +86,14 @@ func New(tb testing.TB, opts ...Option) *Job {
 	return j
 }
 
-// OnSpawn says what starts the processes that a process of the job spawns.
+// OnSpawn sets the function that starts spawned processes.
 func (j *Job) OnSpawn(f func([]protocol.StartProc) error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cfg.started = f
 }
 
-// firstProgram is what the processes run that begin, and those that come by changes.
+// firstProgram is the program of the first processes, and of newcomers by changes.
 const firstProgram = "goroutine"
 
 // Add reserves n processes with a world of their own; Boot starts each.
@@ -110,7 +110,7 @@ func (j *Job) Add(n int) []protocol.StartProc {
 	return ps
 }
 
-// Boot starts one process. The caller finalizes or kills it.
+// Boot starts one process. The caller must finalize or kill it.
 func (j *Job) Boot(sp protocol.StartProc) (*mpi.Process, error) {
 	a := j.agents[sp.Host]
 	token, err := j.token(sp)
@@ -141,7 +141,7 @@ func (j *Job) Boot(sp protocol.StartProc) (*mpi.Process, error) {
 	if f := j.cfg.overheard; f != nil {
 		b.Control = f(b.Control)
 	}
-	// When the job is being aborted the calls of a real process end with it.
+	// When the job is aborted, the calls of a real process end with the process.
 	ready := make(chan struct{})
 	b.Lost = func(error) {
 		go func() {
@@ -160,15 +160,15 @@ func (j *Job) Boot(sp protocol.StartProc) (*mpi.Process, error) {
 	return m.proc, nil
 }
 
-// Leave finalizes a process in order.
+// Leave finalizes a process.
 func (j *Job) Leave(p *mpi.Process) error {
 	err := p.Finalize()
 	j.gone(p.Core().Process().Self, "exited with status 0", true)
 	return err
 }
 
-// Kill ends a process without a word, as a signal would; the others learn of
-// it from the control plane. Over inproc the transport is cut as well.
+// Kill ends a process as a signal would. The others learn of it from the control plane. Over
+// inproc the transport is cut as well.
 func (j *Job) Kill(p *mpi.Process) {
 	c := p.Core().Process()
 	c.Kill(func() { j.hub.Kill(c.Self) })
@@ -181,15 +181,15 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 	delete(j.live, id)
 	j.mu.Unlock()
 	if m == nil {
-		return // it was ended before
+		return // it has ended before
 	}
 	j.exited(&m.start, how, clean)
 	protocol.CloseFiles(m.owns...)
 }
 
-// exited says how a process has ended.
+// exited reports how a process has ended.
 func (j *Job) exited(sp *protocol.StartProc, how string, clean bool) {
-	status := 128 + 9 // they end in no other way
+	status := 128 + 9 // processes end in no other way here
 	if clean {
 		status = 0
 	}
@@ -197,7 +197,7 @@ func (j *Job) exited(sp *protocol.StartProc, how string, clean bool) {
 	j.agents[sp.Host].Exited(sp.Proc, how, clean)
 }
 
-// returned notes that a rank's function has.
+// returned records that a rank's function has returned.
 func (j *Job) returned(id wire.ProcID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -206,7 +206,7 @@ func (j *Job) returned(id wire.ProcID) {
 	}
 }
 
-// RollCall returns the report of which ranks wait for which others.
+// RollCall returns the report that says which ranks wait for which others.
 func (j *Job) RollCall() string {
 	ops := ""
 	for _, r := range j.Server.Ops() {

@@ -22,18 +22,18 @@ type Rank struct {
 	of *ranks
 	id wire.ProcID
 	f  func(t *Rank, world *mpi.Comm)
-	// start is how it was started; zero of those that began.
+	// start describes how the rank was started; zero for the ranks of the beginning.
 	start protocol.StartProc
-	proc  *mpi.Process // nil until it has joined
+	proc  *mpi.Process // nil before it has joined
 	name  atomic.Pointer[string]
-	// silent: what it reports only follows from its being killed.
+	// silent says that the rank was killed, and that its reports are only consequences of that.
 	silent atomic.Bool
 
-	// Guarded by of.mu.
-	leaves   bool // by a change that is committed
-	unwanted bool // its change does not happen, or it was killed
-	returned bool // its function has
-	finished bool // somebody finalizes or kills it, or has
+	// of.mu guards the fields below.
+	leaves   bool // by a committed change
+	unwanted bool // its change was rolled back, or it was killed
+	returned bool // its function has returned
+	finished bool // a goroutine has finalized or killed it, or is about to
 }
 
 func (t *Rank) rename(name string) { t.name.Store(&name) }
@@ -41,7 +41,7 @@ func (t *Rank) rename(name string) { t.name.Store(&name) }
 // Context carries the rank's process and ends with it.
 func (t *Rank) Context() context.Context { return t.proc.Context() }
 
-// Args are the arguments with which the rank was spawned, without the program's name.
+// Args returns the arguments with which the rank was spawned, without the program's name.
 func (t *Rank) Args() []string {
 	if len(t.start.Argv) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (t *Rank) Args() []string {
 	return t.start.Argv[1:]
 }
 
-// Error logs and goes on.
+// Error logs a failure and continues.
 func (t *Rank) Error(args ...any) {
 	t.TB.Helper()
 	switch {
@@ -61,14 +61,13 @@ func (t *Rank) Error(args ...any) {
 	}
 }
 
-// discarded reports whether a value is the error of a newcomer whose change does not
-// happen.
+// discarded reports whether a value is the error of a newcomer whose change was rolled back.
 func (t *Rank) discarded(v any) bool {
 	err, ok := v.(error)
 	return ok && t.proc.Core().Process().Discards(err)
 }
 
-// Errorf logs and goes on.
+// Errorf logs a failure and continues.
 func (t *Rank) Errorf(format string, args ...any) {
 	t.TB.Helper()
 	if !slices.ContainsFunc(args, t.discarded) {
@@ -76,23 +75,22 @@ func (t *Rank) Errorf(format string, args ...any) {
 	}
 }
 
-// Fatal logs and ends the test.
+// Fatal logs a failure and ends the test.
 func (t *Rank) Fatal(args ...any) {
 	t.TB.Helper()
 	t.Error(args...)
 	t.failNow(slices.ContainsFunc(args, t.discarded))
 }
 
-// Fatalf logs and ends the test.
+// Fatalf logs a failure and ends the test.
 func (t *Rank) Fatalf(format string, args ...any) {
 	t.TB.Helper()
 	t.Errorf(format, args...)
 	t.failNow(slices.ContainsFunc(args, t.discarded))
 }
 
-// FailNow ends the test on all ranks, but of a rank that was killed only the
-// rank. Unlike testing.T's it may be called on any goroutine of a rank, and ends that
-// goroutine.
+// FailNow ends the test on all ranks. For a rank that was killed it ends only that rank. Unlike the
+// FailNow of testing.T, it may be called on any goroutine of a rank; it ends that goroutine.
 func (t *Rank) FailNow() { t.failNow(false) }
 
 func (t *Rank) failNow(discarded bool) {
@@ -103,14 +101,14 @@ func (t *Rank) failNow(discarded bool) {
 	runtime.Goexit()
 }
 
-// Grow asks for n more ranks in gompi://main, which run the function of the Run with
-// the communicator of those that come with them as world. It does not wait: the ranks
-// must watch and adopt the change. An error says why it was refused.
+// Grow requests n more ranks in gompi://main. They run the function of the Run; their world is the
+// communicator of the newcomers. Grow does not wait: the ranks must watch and adopt the change. An
+// error says why the request was refused.
 func (t *Rank) Grow(n int) (*Resize, error) {
 	return t.resize(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{n}})
 }
 
-// Shrink asks for the leave of ranks of gompi://main, as Grow does.
+// Shrink requests that ranks of gompi://main leave, as Grow does for newcomers.
 func (t *Rank) Shrink(ranks ...int) (*Resize, error) {
 	r := change.Request{Kind: change.Shrink, In: []uint32{0}}
 	var err error
@@ -132,9 +130,9 @@ func (t *Rank) resize(r change.Request) (*Resize, error) {
 	return x, nil
 }
 
-// Kill ends the process of a rank of gompi://main, or with -1 its own, without a word,
-// as a signal would. Its calls fail, and what it reports from then on is left out.
-// Killing oneself does not return.
+// Kill ends the process of a rank of gompi://main, or with -1 the caller's own process, as a signal
+// would. The calls of that rank fail, and its later reports are ignored. A rank that kills itself
+// does not return.
 func (t *Rank) Kill(rank int) {
 	t.TB.Helper()
 	ids := []wire.ProcID{t.id}
@@ -154,7 +152,7 @@ func (t *Rank) Kill(rank int) {
 	runtime.Goexit()
 }
 
-// inMain are the processes of ranks in the main set.
+// inMain returns the processes of ranks in the main set.
 func (t *Rank) inMain(ranks ...int) ([]wire.ProcID, error) {
 	c := t.proc.Core().Process()
 	main, err := c.Main(c.Ctx)
@@ -172,14 +170,14 @@ func (t *Rank) inMain(ranks ...int) ([]wire.ProcID, error) {
 	return ids, nil
 }
 
-// Resize is a change of gompi://main that a rank has asked for.
+// Resize is a change of gompi://main that a rank has requested.
 type Resize struct {
 	proc *mpi.Process
 	body protocol.OpBody
 }
 
-// Wait waits until the change has happened and those that leave are gone. It must not
-// keep the ranks from adopting it. An error says why it has not happened.
+// Wait waits until the change is done and all leavers are gone. It must not keep the ranks from
+// adopting the change. An error says why the change did not happen.
 func (x *Resize) Wait() error {
 	c := x.proc.Core().Process()
 	if err := c.Control.Ask(c.Ctx, &protocol.Await{Op: x.body.Op, Until: change.Done}, &x.body); err != nil {

@@ -17,14 +17,14 @@ import (
 	"gompi/mpi"
 )
 
-// ending is that of a Run before all ranks have returned.
+// ending is the early end of a Run, before all ranks have returned.
 type ending struct {
 	begun   atomic.Bool
-	stopped chan struct{} // closed when all are killed
+	stopped chan struct{} // closed when all ranks are killed
 	kill    func()
 }
 
-// begin ends the test; first reports whether nobody has done it before.
+// begin ends the test. first reports whether this is the first call.
 func (e *ending) begin() (first bool) {
 	if !e.begun.CompareAndSwap(false, true) {
 		return false
@@ -36,7 +36,7 @@ func (e *ending) begin() (first bool) {
 	return true
 }
 
-// ranks are those of a Run: they come and go by changes.
+// ranks are the ranks of a Run. They come and go by changes.
 type ranks struct {
 	job *Job
 	tb  testing.TB
@@ -44,13 +44,13 @@ type ranks struct {
 	end ending
 
 	mu      sync.Mutex
-	all     map[wire.ProcID]*Rank // that nobody has finalized or killed
-	running int                   // functions, and what finalizes leavers
-	over    bool                  // all have returned
+	all     map[wire.ProcID]*Rank // ranks that are not finalized or killed
+	running int                   // number of functions, and of finalizations of leavers
+	over    bool                  // all functions have returned
 	done    chan struct{}
 }
 
-// Run is mpitest.Run with an option Within; t is what an mpitest.T stands on.
+// Run is mpitest.Run with an option Within. t is the TB under the ranks' mpitest.T.
 func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option) {
 	tb.Helper()
 	s := &ranks{job: New(tb, opts...), tb: tb, f: f, all: map[wire.ProcID]*Rank{}, done: make(chan struct{})}
@@ -74,7 +74,7 @@ func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option)
 		}
 		tb.FailNow()
 	}
-	// Together, as real processes: one may need the other's answer to leave.
+	// Finalize together, as real processes do: one rank may need another's answer to leave.
 	var wg sync.WaitGroup
 	for _, t := range s.all {
 		wg.Go(func() { s.finalize(t) })
@@ -85,7 +85,7 @@ func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option)
 	}
 }
 
-// first makes the ranks that begin.
+// first makes the ranks of the beginning.
 func (s *ranks) first(n int) []*Rank {
 	s.tb.Helper()
 	list := make([]*Rank, n)
@@ -109,7 +109,7 @@ func (s *ranks) first(n int) []*Rank {
 	return list
 }
 
-// await returns when all functions have, or were ended.
+// await returns when all functions have returned or were ended.
 func (s *ranks) await() {
 	s.tb.Helper()
 	timer := time.NewTimer(s.job.cfg.deadline)
@@ -135,7 +135,7 @@ func (s *ranks) rank(id wire.ProcID, name string) *Rank {
 	return t
 }
 
-// run is a rank's goroutine.
+// run is the goroutine of a rank.
 func (s *ranks) run(t *Rank) {
 	defer s.returned(t)
 	defer func() {
@@ -147,7 +147,7 @@ func (s *ranks) run(t *Rank) {
 	t.f(t, t.proc.World())
 }
 
-// returned ends a rank that does not belong to those that are finalized together.
+// returned finalizes a rank that is not finalized together with the others.
 func (s *ranks) returned(t *Rank) {
 	s.job.returned(t.id)
 	t.proc.Core().Process().Returned()
@@ -164,7 +164,7 @@ func (s *ranks) returned(t *Rank) {
 	s.ended()
 }
 
-// ended counts the end of a function, or of what finalizes somebody.
+// ended counts the end of a function, or of a finalization.
 func (s *ranks) ended() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *ranks) ended() {
 	}
 }
 
-// claim makes the caller the one who ends the process of a rank, which has joined.
+// claim makes the caller the goroutine that ends the process of a rank, which has joined.
 func (s *ranks) claim(t *Rank) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *ranks) finalize(t *Rank) {
 	}
 }
 
-// kill ends processes without a word. Whoever has not joined yet is ended then.
+// kill ends processes as a signal would. A process that has not joined yet ends when it joins.
 func (s *ranks) kill(ids []wire.ProcID) {
 	for _, t := range s.mark(ids, func(t *Rank) { t.unwanted = true }) {
 		t.silent.Store(true)
@@ -202,7 +202,7 @@ func (s *ranks) kill(ids []wire.ProcID) {
 	}
 }
 
-// mark notes something of the ranks among some processes that nobody has ended.
+// mark changes the records of the ranks among some processes that are not ended.
 func (s *ranks) mark(ids []wire.ProcID, note func(t *Rank)) (list []*Rank) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *ranks) mark(ids []wire.ProcID, note func(t *Rank)) (list []*Rank) {
 	return list
 }
 
-// stop ends all processes in the middle of what they do.
+// stop ends all processes in the middle of their work.
 func (s *ranks) stop() {
 	s.mu.Lock()
 	var list []*mpi.Process
@@ -237,8 +237,8 @@ func (s *ranks) launch(l *server.Launch) error {
 	})
 }
 
-// spawned starts the processes that ranks have spawned. A rank that returns is finalized
-// at once.
+// spawned starts processes that ranks have spawned. Such a rank is finalized when its function
+// returns.
 func (s *ranks) spawned(procs []protocol.StartProc) error {
 	for i := range procs {
 		if sp := &procs[i]; s.program(sp) == nil {
@@ -250,7 +250,7 @@ func (s *ranks) spawned(procs []protocol.StartProc) error {
 	})
 }
 
-// program is what a spawned process runs; nil: nobody knows it.
+// program returns the function of a spawned process, or nil if there is none.
 func (s *ranks) program(sp *protocol.StartProc) func(*Rank, *mpi.Comm) {
 	if f, ok := s.job.cfg.programs[sp.Argv[0]]; ok || sp.Argv[0] != firstProgram {
 		return f
@@ -295,7 +295,7 @@ func (s *ranks) later(procs []protocol.StartProc, what func(*protocol.StartProc)
 	return nil
 }
 
-// discard: the newcomers have so long to return by themselves, and end then.
+// discard gives newcomers some time to return by themselves, and then ends them.
 func (s *ranks) discard(ids []wire.ProcID) {
 	for _, t := range s.mark(ids, func(t *Rank) { t.unwanted = true }) {
 		t.silent.Store(true)
@@ -303,7 +303,8 @@ func (s *ranks) discard(ids []wire.ProcID) {
 	time.AfterFunc(server.DiscardGrace, func() { s.kill(ids) })
 }
 
-// leave: these are finalized when their functions return, others all together.
+// leave marks ranks that are finalized when their functions return. All others are finalized
+// together.
 func (s *ranks) leave(ids []wire.ProcID) {
 	for _, t := range s.mark(ids, func(t *Rank) { t.leaves = true }) {
 		s.mu.Lock()
@@ -328,7 +329,7 @@ func (s *ranks) terminate(ids []wire.ProcID) {
 	go s.kill(ids)
 }
 
-// mainIs names the ranks after their places in the main set.
+// mainIs names the ranks by their ranks in the main set.
 func (s *ranks) mainIs(ids []wire.ProcID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
