@@ -10,9 +10,9 @@ import (
 	"gompi/transport"
 )
 
-// testFailBusy: one of three processes dies at a random moment of random
-// traffic, each in a goroutine. The two others are told, everything with the
-// dead ends, and they go on with each other.
+// testFailBusy: one of three processes dies at a random moment of random traffic,
+// each in a goroutine. The two others are told. All their operations with the dead
+// process end, and they go on with each other.
 func testFailBusy(w *world) {
 	for round := range w.o.rounds(30) {
 		ns := w.open(3)

@@ -23,8 +23,8 @@ func wasCut(err error) bool {
 	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrPeerGone)
 }
 
-// testCut: both sides hear of a cut, with their reasons, the peer after what
-// was sent to it; both may go on with others, and meet again as new.
+// testCut: both sides get EvDown with their reasons. The peer first gets what was
+// sent to it. Both may go on with others, and connect to each other anew.
 func testCut(w *world) {
 	for _, count := range []int{0, 1, 20} {
 		ns := w.open(3)
@@ -40,10 +40,10 @@ func testCut(w *world) {
 		a.cut(ab)
 		w.wait("EvDown on both sides", func() bool { return ab.down && ba.down })
 		if !errors.Is(ab.err, errRules) {
-			w.t.Errorf("EvDown of who cut: %v, want the reason", ab.err)
+			w.t.Errorf("EvDown at the side that cut: %v, want the reason", ab.err)
 		}
 		if !wasCut(ba.err) {
-			w.t.Errorf("EvDown of who was cut off: %v, want ErrCut", ba.err)
+			w.t.Errorf("EvDown at the other side: %v, want ErrCut", ba.err)
 		}
 		if ba.got != ab.sent {
 			w.t.Errorf("%d messages of %d before the cut", ba.got, ab.sent)
@@ -72,8 +72,8 @@ func testCut(w *world) {
 	}
 }
 
-// testCutBeforeConnect: a peer that has connected by itself is told as well:
-// where that takes a Connect, with it.
+// testCutBeforeConnect: a peer that has connected by itself is also told of a cut.
+// If telling it takes a Connect, it is told with that.
 func testCutBeforeConnect(w *world) {
 	for _, connect := range []bool{true, false} {
 		ns := w.open(2)
@@ -87,7 +87,7 @@ func testCutBeforeConnect(w *world) {
 		case !a.caps.NeedsConnect:
 		case connect:
 			if s, err := a.tr.Connect(w.contact(b.proc, a.proc)); err != nil || s != ab.slot {
-				w.t.Fatalf("Connect to who was cut off: slot %d, %v; want %d", s, err, ab.slot)
+				w.t.Fatalf("Connect after a cut by the peer: slot %d, %v; want %d", s, err, ab.slot)
 			}
 		default:
 			a.cut(ab) // it cannot be told

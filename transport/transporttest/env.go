@@ -12,8 +12,8 @@ import (
 // Envs makes the Env of each process of a fabric. Embedded in a Fabric it
 // gives the method Wakes. The zero value is ready; safe from any goroutine.
 type Envs struct {
-	// Settings are the knobs that every Env answers with. Not to be changed
-	// after the first Env.
+	// Settings are the settings of every Env. They must not change after the
+	// first Env.
 	Settings map[string]string
 
 	mu    sync.Mutex
@@ -32,7 +32,7 @@ func (e *Envs) Env(proc wire.ProcID) transport.Env {
 		Wake: func() {
 			select {
 			case bell <- struct{}{}:
-			default: // already rung and not yet heard
+			default: // a wake-up is pending already
 			}
 		},
 	}

@@ -4,8 +4,8 @@ package transporttest
 
 import "fmt"
 
-// testUp: who is connected to hears of it once, before anything else; who has
-// connected does not. The checks are node.take's.
+// testUp: the callee of a connection gets EvUp once, before any other event; the
+// caller does not get it. node.take does the checks.
 func testUp(w *world) {
 	ns := w.open(4)
 	a := ns[0]

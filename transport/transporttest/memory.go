@@ -39,8 +39,8 @@ func (w *world) reach(a, b *node) transport.Memory {
 	return m
 }
 
-// testShare: shared memory is zeroed, aligned and the same everywhere; it lives
-// as long as somebody uses it.
+// testShare: shared memory is zeroed, aligned and the same in all processes. It
+// lives as long as a process uses it.
 func testShare(w *world) {
 	ns := w.open(3)
 	owner := w.sharer(ns[0])
@@ -99,7 +99,7 @@ func testShareOutlives(w *world) {
 	owner.Leave(mem)
 }
 
-// testJoinHostile: what cannot have been shared is refused.
+// testJoinHostile: Join refuses memory that cannot have been shared.
 func testJoinHostile(w *world) {
 	ns := w.open(2)
 	mem, place, err := w.sharer(ns[0]).Share(4096)
@@ -241,7 +241,7 @@ func testMemoryHostile(w *world) {
 	w.singleCopy(ns[1]).Unregister(key)
 }
 
-// testReachHostile: only who shows the proof is reached.
+// testReachHostile: Reach fails unless the proof is right.
 func testReachHostile(w *world) {
 	ns := w.open(2)
 	a, b := w.singleCopy(ns[0]), w.singleCopy(ns[1])

@@ -40,7 +40,7 @@ type node struct {
 	onOffer func(p *peer, o offer) error
 }
 
-// peer is what a node knows of another.
+// peer is a node's record of another node.
 type peer struct {
 	proc      wire.ProcID
 	slot      transport.Slot
@@ -114,8 +114,8 @@ func (n *node) token(o *op) transport.Token {
 	return n.tok
 }
 
-// trySend hands one message to the transport. payload nil means data by fill;
-// every second of those is written where the transport wants it, if it does.
+// trySend passes one message to the transport. payload nil means data by fill.
+// Every second of these is written into memory of Reserve, if there is a Reserver.
 func (n *node) trySend(p *peer, kind uint8, arg uint64, bytes int, payload []byte) (transport.Status, error) {
 	if r, ok := n.tr.(transport.Reserver); ok && payload == nil && bytes > 0 && p.sent%2 == 1 {
 		return n.tryReserve(r, p, kind, arg, bytes)
@@ -282,7 +282,7 @@ func (n *node) poll() (int, error) {
 	return k, nil
 }
 
-// take checks one event and books it.
+// take checks one event and records it.
 func (n *node) take(e *transport.Event) error {
 	p := n.slots[e.Slot]
 	if e.Kind == transport.EvUp {
@@ -315,7 +315,7 @@ func (n *node) take(e *transport.Event) error {
 		}
 		p.down, p.err, p.full = true, e.Err, false
 	default:
-		return fmt.Errorf("kind %d is none", e.Kind)
+		return fmt.Errorf("unknown kind %d", e.Kind)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ func dawdle(r *rand.Rand) {
 	}
 }
 
-// sleptWell fails if nobody ever slept: then Arm always said false and the
-// test has shown nothing. One of two partners may go without: the kernel can
-// wake each exactly when the other's message is there.
+// sleptWell fails the test if no node ever slept: then Arm always returned false, and
+// the test has shown nothing. One of two partners may never sleep, because the kernel
+// may run it exactly when the other's message is there.
 func (w *world) sleptWell(ns ...*node) {
 	for _, n := range ns {
 		if n.sleeps != 0 {
