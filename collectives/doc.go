@@ -12,7 +12,7 @@
 // rank itself, the displacements of its own buffer and whether it is in place;
 // those three change what a rank does locally, never what it sends. Lengths of
 // blocks that only the two ends know (Gatherv, Scatterv, Alltoallv, neighbours)
-// decide how much is sent, never to whom or when.
+// decide how much is sent; they never decide the destination or the time.
 //
 // # Rules of a schedule
 //

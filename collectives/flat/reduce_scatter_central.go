@@ -61,7 +61,7 @@ var reduceScatterBlockCentral = collectives.Algorithm{
 
 var reduceScatterCentral = reduceScatterBlockCentral.As(collectives.OpReduceScatter)
 
-// wholeReduction is the reduction of all blocks to nobody's Out.
+// wholeReduction is the reduction of all blocks without an Out on any rank.
 func wholeReduction(a *collectives.Args) collectives.Args {
 	return collectives.Args{Op: collectives.OpReduce, Rank: a.Rank, Size: a.Size, Root: -1, Count: a.InLen()}
 }

@@ -79,8 +79,8 @@ var reduceSplit = collectives.Algorithm{
 	},
 }
 
-// splitSlot is where the elements [off, off+n) of another rank land: who is not
-// the root has no Out.
+// splitSlot returns where the elements [off, off+n) of another rank arrive. A rank that is not the
+// root has no Out.
 func splitSlot(a *collectives.Args, q int, off, n int64) collectives.Ref {
 	if a.Rank == a.Root {
 		return directSlot(a, q, off, n)

@@ -32,9 +32,9 @@
 // So an uncontended message of k bytes takes o + (k-1)G + L + o. Links do not
 // contend: a node's ranks do not share its port, there are no switches.
 //
-// Under these rules the outcome depends on who sends what to whom, and not on
-// the order in which ranks are looked at: no global clock and no heap of events
-// is needed, and the result is always the same.
+// Under these rules the outcome depends on the messages between ranks and not on the
+// order in which the simulator visits the ranks. So it needs no global clock and no heap of
+// events, and the result is always the same.
 //
 // # Size
 //

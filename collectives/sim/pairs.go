@@ -2,15 +2,14 @@
 
 package sim
 
-// pairs matches messages with receives, in order for each pair of ranks. Only
-// what waits is in it: messages sent that nobody has asked for, receives
-// started for which nothing was sent.
+// pairs matches messages with receives, in order for each pair of ranks. It holds only
+// unmatched ends: messages without a receive, and receives without a message.
 //
 // It is a hash table with linear probing from pairs to queues of ends.
 type pairs struct {
-	table []queue // a power of two; a queue without ends is a free place
+	table []queue // a power of two; a queue without ends is a free entry
 	used  int
-	ends  []end // ends[0] is nobody
+	ends  []end // ends[0] is unused
 	free  int32 // a chain of free ends
 }
 

@@ -18,7 +18,7 @@ type Case struct {
 	Counts []int64
 	// Block is the length of what Alltoallv and Neighbor_alltoallv move from
 	// one rank to another; of several edges between the two it is edge k. One
-	// end of a neighbour's block may be rank -1, nobody.
+	// end of a neighbour's block may be rank -1: there is no neighbour.
 	Block func(from, to, k int) int64
 	// Layout gives the displacements of blocks of these lengths in a buffer of
 	// one rank; nil lays them one after the other.
@@ -27,7 +27,7 @@ type Case struct {
 	// cannot be (non-roots of rooted operations) are not asked.
 	InPlace func(rank int) bool
 	Segment int64
-	// Dests and Sources are the neighbours of each rank, -1 for nobody. Each
+	// Dests and Sources are the neighbours of each rank; -1 means none. Each
 	// rank has another as a source as often as the other has it as a
 	// destination.
 	Dests, Sources [][]int32

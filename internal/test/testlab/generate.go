@@ -145,7 +145,7 @@ func (g *generator) someGroup(comm int) []int {
 	return groups[g.r.IntN(len(groups))]
 }
 
-// peers is with whom a rank exchanges messages in a communicator.
+// peers returns the ranks with which a rank exchanges messages in a communicator.
 func (g *generator) peers(comm, rank int) []int {
 	pl, _ := g.p.Layout(comm).Place(rank)
 	return pl.Peers()

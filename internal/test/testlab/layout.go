@@ -32,8 +32,8 @@ var makerNames = [...]string{
 // String is the name of the call.
 func (m Maker) String() string { return makerNames[m] }
 
-// Layout says who is in a communicator: one ID stands for several that were
-// made at once and that have no process in common. Each of Groups is one of
+// Layout lists the members of a communicator. One ID stands for several communicators that
+// were made at once and have no process in common. Each of Groups is one of
 // them, by ranks of World; of intercommunicators 2i and 2i+1 are the two groups
 // of one.
 type Layout struct {
@@ -66,7 +66,7 @@ type Place struct {
 	Side   int // 0 or 1: which group of an intercommunicator
 }
 
-// Peers is whom messages go to and come from, by their ranks.
+// Peers lists the destinations and the sources of messages, by rank.
 func (pl Place) Peers() []int {
 	if pl.Remote != nil {
 		return pl.Remote

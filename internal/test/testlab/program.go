@@ -11,8 +11,8 @@ import (
 // Program is what P ranks do: one global sequence of events. Every rank
 // executes its part of the events in this order and completes what it started
 // nonblocking no later than the event that is named as due. That order is why
-// no program can deadlock: whoever waits at an event waits for somebody who is
-// at an earlier one.
+// no program can deadlock: a rank that waits at an event waits for a rank at an
+// earlier one.
 type Program struct {
 	Seed   uint64
 	Ranks  int

@@ -2,8 +2,8 @@
 
 package testlab
 
-// Near is whom a rank exchanges blocks with in the topology of a communicator,
-// by ranks of World; -1 is nobody.
+// Near lists the neighbors of a rank in the topology of a communicator, by ranks of World;
+// -1 means that there is no neighbor.
 type Near struct {
 	// Dests and Sources are in the order of the blocks.
 	Dests, Sources []int

@@ -33,7 +33,7 @@ func Try(tb testing.TB, f func(tb testing.TB)) (failed bool, log string) {
 	return r.failed, r.log.String()
 }
 
-// recorder is a testing.TB that keeps what is told to it.
+// recorder is a testing.TB that records its messages.
 type recorder struct {
 	testing.TB
 	ctx    context.Context
