@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package step has helpers to write the rounds of a schedule: references to blocks of buffers,
-// constructors for the four kinds of steps, and arithmetic on ranks. It allocates nothing.
+// Package step has helpers to write the rounds of a schedule. In, Out and Scratch refer to blocks
+// of buffers. Send, Recv, Reduce and Copy construct the four kinds of steps. FloorLog, CeilLog and
+// Wrap are arithmetic on ranks. The package allocates nothing.
 package step
 
 import (
