@@ -350,12 +350,7 @@ func (sc *schedules) stepRecv(k *coll, s *collectives.Step) {
 	}
 	k.pending++
 	r := sc.reqs.newRequest(reqRecv)
-	r.op = k.req.op
-	r.ctx = k.ctx
-	r.buf = k.ref(s.A)
-	r.rank = s.Peer
-	r.tag = k.tag
-	r.parent = k
+	r.op, r.ctx, r.buf, r.rank, r.tag, r.parent = k.req.op, k.ctx, k.ref(s.A), s.Peer, k.tag, k
 	sc.recvs.post(r, k.ctx.keys[k.ctx.stepPlane(s.Remote)].With(s.Peer, k.tag))
 	k.note(r)
 }

@@ -232,19 +232,10 @@ func (b *area) answer(e *Engine) {
 // areaWait continues an operation as a request.
 func (e *Engine) areaWait(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	r := e.newRequest(reqColl)
-	r.op = a.Op
-	r.ctx = c
-	r.user = a.User
-	r.rank = callreg.NoPeer
-	r.buf = a.Out
-	r.tag = tag
+	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, callreg.NoPeer, a.Out, tag
 	k := e.newColl()
 	r.coll = k
-	k.req = r
-	k.ctx = c
-	k.tag = tag
-	k.keep = a.Keep
-	k.area = c.area
+	k.req, k.ctx, k.tag, k.keep, k.area = r, c, tag, a.Keep, c.area
 	c.colls.Add(&k.atCtx, k)
 	e.addWatch(k)
 	b := c.area

@@ -102,12 +102,7 @@ func (pt *partitions) PartInit(c *Context, a *PartArgs) *Partitioned {
 
 func (pt *partitions) partPost(p *Partitioned, b buffer.Buf, pl wire.TrafficClass, tag int32) {
 	r := pt.reqs.newRequest(reqRecv)
-	r.op = p.args.Op
-	r.ctx = p.k.ctx
-	r.rank = p.args.Peer
-	r.tag = tag
-	r.buf = b
-	r.parent = &p.k
+	r.op, r.ctx, r.rank, r.tag, r.buf, r.parent = p.args.Op, p.k.ctx, p.args.Peer, tag, b, &p.k
 	pt.recvs.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
 }
 

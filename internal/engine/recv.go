@@ -45,12 +45,7 @@ type receives struct {
 func (rv *receives) startRecv(c *Context, a *RecvArgs, parent *coll) *Request {
 	r := rv.reqs.newRequest(reqRecv)
 	r.parent = parent
-	r.op = a.Op
-	r.ctx = c
-	r.buf = a.Buf
-	r.user = a.User
-	r.rank = a.Source
-	r.tag = a.Tag
+	r.op, r.ctx, r.buf, r.user, r.rank, r.tag = a.Op, c, a.Buf, a.User, a.Source, a.Tag
 	if a.Value {
 		r.flags = flagValue
 	}

@@ -75,11 +75,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 		}
 	}
 	r := e.newRequest(reqOther)
-	r.op = w.Op
-	r.ctx = w.Ctx
-	r.user = w.User
-	r.rank = w.Rank
-	r.tag = callreg.NoTag
+	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, callreg.NoTag
 	r.hang()
 	r.rests = w.Slow && e.prog.Policy.HeavilyOversubscribed()
 	w.req = r
