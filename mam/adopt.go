@@ -42,8 +42,10 @@ type adoption struct {
 	borrower *reader          // of what is lent; nil: nothing was read
 	calls    int              // of the user function
 	user     bool
-	times    Times
-	since    time.Time
+	// unwilling: the user function has failed.
+	unwilling bool
+	times     Times
+	since     time.Time
 }
 
 // move is what becomes of an array.

@@ -24,8 +24,10 @@ import (
 // do so until it is made again. The call counts if the change that SetTarget wishes is
 // refused, which it says. A change that was rolled back is no error: the state is NotStarted, and
 // everything is what it was. ErrLeaving: this process leaves; its main function returns
-// the error. After another error of a change that was handed out the process cannot go
-// on. Collective over Comm as far as members must all call it.
+// the error. Another error of a change that was handed out is of this process's part: of its
+// user function, a variable, its memory. With the state NotStarted the change was rolled back
+// for all at once, the others see that without an error, and this process may go on, too;
+// else it cannot. Collective over Comm as far as members must all call it.
 //
 // MAM_Checkpoint of MaM.
 func (m *Module) Checkpoint(how Completion) (State, error) {

@@ -24,6 +24,7 @@ func (a *adoption) userPhase() (over bool, err error) {
 	a.calls++
 	u.Progress()
 	if err := a.m.user(u); err != nil {
+		a.unwilling = true
 		return false, err
 	}
 	u.Progress()
@@ -112,40 +113,62 @@ func (m *Module) release(c *sessions.Change) {
 	}
 }
 
-// failed ends a change of which nothing comes on this process. Who could not move its
-// data has not voted; if that is for a death, or as the change was rolled back, the
-// verdict is a roll-back, and waited for.
+// failed ends a change of which nothing comes on this process: the others are told at once
+// that it takes no part, and the change is rolled back. The error is nil if that is for the
+// end of another process, or as the change was rolled back before.
 func (m *Module) failed(c *sessions.Change, err error) (State, error) {
+	byUser := false
 	if a := m.adopting; a != nil {
+		byUser = a.unwilling
 		a.close()
 		m.adopting = nil
 	}
 	if c.Role == sessions.Joining {
-		return NotStarted, m.undone(c, err)
+		return NotStarted, m.undone(c, err, byUser)
 	}
-	if errors.Is(err, errUncoded) { // newcomers decline
-		if committed, asked := c.Decided(m.ctx); asked != nil || committed {
-			return NotStarted, errors.Join(err, asked)
-		}
-		if _, verdict := c.Commit(m.ctx); !errors.Is(verdict, mpi.ErrRolledBack) {
-			return NotStarted, errors.Join(err, verdict)
-		}
-		m.releaseAll(c)
+	if errors.Is(err, mpi.ErrLeaving) {
 		return NotStarted, err
 	}
-	var missing *LostError
-	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, errStale) || errors.Is(err, errMissed)) {
-		committed, asked := c.Decided(m.ctx)
-		if asked != nil || committed {
-			return NotStarted, errors.Join(err, asked)
-		}
-		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back
+	echo := isEcho(err)
+	if committed, asked := m.decline(c, err, echo); asked != nil || committed {
+		return NotStarted, errors.Join(err, asked)
 	}
-	if errors.Is(err, mpi.ErrRolledBack) {
-		m.releaseAll(c)
-		return NotStarted, nil
+	if _, verdict := c.Commit(m.ctx); !errors.Is(verdict, mpi.ErrRolledBack) {
+		return NotStarted, errors.Join(err, verdict)
+	}
+	m.releaseAll(c)
+	if echo {
+		err = nil
 	}
 	return NotStarted, err
+}
+
+// echoWait is how long a process that has failed for the end of another, or since another has
+// declined the change, waits for the head to roll it back for that, which is the better reason.
+const echoWait = 2 * time.Second
+
+// decline says that this process takes no part in a change, for an error of its own or an
+// echo, and waits for the decision.
+func (m *Module) decline(c *sessions.Change, err error, echo bool) (committed bool, asked error) {
+	if echo {
+		ctx, cancel := context.WithTimeout(m.ctx, echoWait)
+		committed, asked = c.Decided(ctx)
+		if cancel(); asked == nil {
+			return committed, nil
+		}
+	}
+	_ = c.Decline(err) // an error: there is no connection, as Decided will say
+	return c.Decided(m.ctx)
+}
+
+// isEcho reports whether a change fails on this process for the end of another one, or what
+// another has found, for which the change is rolled back; or as it was. Data that is lost is
+// to be told.
+func isEcho(err error) bool {
+	if errors.As(err, new(*LostError)) {
+		return false
+	}
+	return gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, errStale) || errors.Is(err, errMissed)
 }
 
 // releaseAll lets go of all sets of a change that was rolled back.
@@ -161,23 +184,21 @@ func gone(err error) bool {
 	return slices.ContainsFunc([]error{mpi.ErrProcFailed, mpi.ErrRevoked, mpi.ErrClosed, mpi.ErrAborted, mpi.ErrSetGone}, func(class error) bool { return errors.Is(err, class) })
 }
 
-// undoneWait is how long a newcomer whose part has failed waits to hear that its change
-// was rolled back, which its own end would do.
-const undoneWait = 2 * time.Second
-
 // undone is why a newcomer is none: that its change was rolled back, if that is why err
-// has come, as sets are gone then, and sources go on, or leave.
-func (m *Module) undone(c *sessions.Change, err error) error {
-	if errors.As(err, new(*LostError)) || errors.Is(err, errUncoded) {
-		return errors.Join(c.Decline(), err)
-	}
-	var of *mpi.Error
-	if !errors.As(err, &of) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, mpi.ErrMismatch) {
+// has come, as sets are gone then, and sources go on, or leave. Otherwise it declines the
+// change. byUser: the user function has failed.
+func (m *Module) undone(c *sessions.Change, err error, byUser bool) error {
+	echo := isEcho(err)
+	switch {
+	case errors.As(err, new(*LostError)), errors.Is(err, errUncoded): // others have said it
+		return errors.Join(c.Decline(err), err)
+	case errors.Is(err, mpi.ErrRolledBack):
+		return err
+	case byUser && !echo, errors.Is(err, mpi.ErrMismatch), !errors.As(err, new(*mpi.Error)):
+		_ = c.Decline(err) // this process ends
 		return err
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
-	defer cancel()
-	if committed, asked := c.Decided(ctx); asked == nil && !committed {
+	if committed, asked := m.decline(c, err, echo); asked == nil && !committed {
 		_, err = c.Commit(m.ctx)
 	}
 	return err

@@ -109,6 +109,23 @@ func (a *adoption) agree() error {
 	if err := mpi.Allgather(a.comm(), mine, all); err != nil {
 		return err
 	}
+	if err := a.compare(all); err != nil {
+		// All find it. Who declines the change for it ends the communicator, so all are to have
+		// it by then.
+		_ = a.comm().Barrier()
+		return err
+	}
+	first := all[a.first()*says:]
+	if a.early == nil {
+		m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
+		a.user = first[saysUser] == 1
+	}
+	return nil
+}
+
+// compare says which ranks differ by what all say of themselves.
+func (a *adoption) compare(all []int64) error {
+	m := a.m
 	of := func(rank int) []int64 { return all[rank*says : (rank+1)*says] }
 	first := of(a.first())
 	for s, at := range a.from {
@@ -130,10 +147,6 @@ func (a *adoption) agree() error {
 		case o[saysUser] != first[saysUser]:
 			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d has a user function, or the first rank has", d-len(a.stay)))
 		}
-	}
-	if a.early == nil {
-		m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
-		a.user = first[saysUser] == 1
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 func (m *Module) join(c *sessions.Change) error {
 	a, err := m.arrive(c)
 	if err != nil {
-		return m.undone(c, err)
+		return m.undone(c, err, false)
 	}
 	m.adopting = a
 	if a.lost == nil {

@@ -34,7 +34,6 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 			if gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, sessions.ErrSetGone) {
 				_, _ = c.Decided(m.life)
 			}
-			// A change that is not over will be, at its deadline, as this member holds it back.
 			// That members have different data is to be told on all, though one has ended it.
 			differ := errors.Is(err, mpi.ErrMismatch) && !errors.Is(err, errStale)
 			if (differ || !c.Over()) && m.life.Err() == nil {
@@ -45,6 +44,7 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 				if alarm != nil {
 					alarm()
 				}
+				_ = c.Decline(err) // of one that is over it says nothing
 			}
 			continue
 		}

@@ -4,8 +4,10 @@ package mam
 
 import "gompi/mpi"
 
-// UserFunc is a user phase: see Init. Its error ends the change on this process, and
-// comes back from Checkpoint, or from Init.
+// UserFunc is a user phase: see Init. Its error ends the change for all: it is rolled back at
+// once, calls in User.Comm fail (ErrRevoked and ErrRolledBack), and all ranks may go on with
+// what they had. The error comes back from Checkpoint of this process alone, or from Init of a
+// newcomer, which ends.
 type UserFunc = func(u *User) error
 
 // User is what the user function is told.

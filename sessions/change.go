@@ -73,6 +73,7 @@ type Change struct {
 	mu sync.Mutex
 	// What follows is guarded by mu.
 	voted          bool
+	declined       bool // this process takes no part, and does not vote
 	over           bool // committed or rolled back: comm and err are the outcome
 	comm           *mpi.Comm
 	err            error
@@ -163,15 +164,48 @@ func (c *Change) Ready() error {
 	return c.tell("Ready", protocol.KindReadied)
 }
 
-// Decline returns the error with which a newcomer ends that does not take part,
-// ErrRolledBack. The newcomer's main function returns this error, and the change is rolled
-// back. Only a newcomer that has not called Commit calls it. Local. Error: mpi.ErrArg in
-// any other process.
-func (c *Change) Decline() error {
-	if c.Role != Joining {
-		return newError(mpi.ErrArg, "Decline", fmt.Errorf("this process is %v", c.Role))
+// Decline takes this process out of the change, in place of Commit, because its part failed for
+// this reason, which may be nil. The change is rolled back for all processes at once, unless
+// another process has committed it by Complete before: the others get ErrRolledBack, and the
+// operation's error names this process, with the first 1 KiB of the reason. Any member that got
+// the change may call it, and any newcomer. A vote binds: after Commit or Complete, also after
+// one that ErrCancelled ended, Decline does nothing. Decline waits for no process. A later
+// Commit does not vote, and returns the decision. A newcomer's main function may return the
+// error of Decline instead: ErrRolledBack, which wraps the reason. In other processes Decline
+// returns nil; of a change that is over it returns the error of Commit. Any goroutine may call
+// it. Local. Error: mpi.ErrArg in a process that is Beside the change.
+func (c *Change) Decline(reason error) error {
+	const op = "Decline"
+	if c.Role == Beside {
+		return newError(mpi.ErrArg, op, fmt.Errorf("this process is %v", c.Role))
 	}
-	return c.rolledBack("Decline")
+	c.mu.Lock()
+	over, voted, err, first := c.over, c.voted, c.err, !c.declined
+	c.declined = c.declined || !over && !voted
+	c.mu.Unlock()
+	switch {
+	case over:
+		return err
+	case voted:
+		return nil
+	}
+	if first {
+		text := ""
+		if reason != nil {
+			text = reason.Error()
+		}
+		if err := c.core().Control.Say(&protocol.Decline{Op: c.body.Op, Reason: text}); err != nil {
+			return controlError(c.core().Ctx, op, err)
+		}
+	}
+	if c.Role != Joining {
+		return nil
+	}
+	var why error = core.EndDiscarded
+	if reason != nil {
+		why = fmt.Errorf("%w: %w", why, reason)
+	}
+	return newError(ErrRolledBack, op, why)
 }
 
 // reportEvery is the least time between two progress reports of a newcomer.

@@ -52,19 +52,18 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 		return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
 	}
 	c.mu.Lock()
-	over, voted, comm, err := c.over, c.voted, c.comm, c.err
+	over, declined, comm, err := c.over, c.declined, c.comm, c.err
 	c.mu.Unlock()
 	if over {
 		return comm, err
 	}
-	if err := c.prepare(); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	c.voted = true
-	c.mu.Unlock()
-	if err := c.vote(op, voted, all); err != nil {
-		return nil, err
+	if !declined {
+		if err := c.prepare(); err != nil {
+			return nil, err
+		}
+		if err := c.vote(op, all); err != nil {
+			return nil, err
+		}
 	}
 	stay := c.core().Leaving(op) // the report of blocked calls shows it
 	committed, err := c.decision(ctx, op)
@@ -81,6 +80,9 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 			return nil, err
 		}
 	default:
+		if err := c.prepare(); err != nil { // after Decline, of a change that another has completed
+			return nil, err
+		}
 		comm, c.resultComm = c.resultComm, nil
 	}
 	if c.core().Decided(c.body.Op, committed); committed && c.Role != Beside {
@@ -163,10 +165,15 @@ func (c *Change) prepare() error {
 	return nil
 }
 
-// vote gives the vote of this process, or commits for all.
-func (c *Change) vote(op string, voted, all bool) error {
+// vote gives the vote of this process, or commits for all, unless the process has declined.
+func (c *Change) vote(op string, all bool) error {
+	c.mu.Lock()
+	voted, declined := c.voted, c.declined
+	c.voted = voted || !declined
+	c.mu.Unlock()
 	onPage := c.page != nil && c.body.Votes
 	switch {
+	case declined:
 	case c.Role == Beside && !all:
 	case onPage && all:
 		if c.page.lines.Commit(c.number) {
@@ -213,9 +220,8 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 }
 
 // Decided waits for the decision without a vote of this process, and reports true for a
-// commit, false for a rollback. It is for a process that cannot do its part and knows
-// that others will end the change. Commit still has to follow, and returns the outcome.
-// Local.
+// commit, false for a rollback. It is for a process that has called Decline, or knows that
+// others will end the change. Commit still has to follow, and returns the outcome. Local.
 func (c *Change) Decided(ctx context.Context) (committed bool, err error) {
 	c.mu.Lock()
 	if c.over {

@@ -221,7 +221,7 @@ func (c *Change) complete(ctx context.Context, op string) error {
 		}
 		return err
 	}
-	if err := c.vote(op, false, true); err != nil {
+	if err := c.vote(op, true); err != nil {
 		return err
 	}
 	if committed, err := c.decision(ctx, op); err != nil || committed {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		rankPrograms[os.Args[2]]()
 		return
 	}
-	scenes.Main(m, dppScenes)
+	scenes.Main(m, slices.Concat(dppScenes, declineScenes))
 }
 
 var rankPrograms = map[string]func(){

@@ -224,6 +224,19 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	return w, nil
 }
 
+// Decline takes this process out of the adaptation, in place of its Begin or Commit, because its
+// part failed for this reason. The adaptation ends for all processes at once: Commit, and what
+// they do in the communicators of the window, return ErrRolledBack (sessions.Change.Decline).
+// Commit must follow, and returns ErrRolledBack. In a process that joins, the main function
+// returns the error of Decline instead: ErrRolledBack, which wraps the reason. In the others
+// Decline returns nil. Local. Error: mpi.ErrArg if there is no adaptation.
+func (p *Process) Decline(reason error) error {
+	if p.c == nil {
+		return newError(mpi.ErrArg, "Decline", errors.New("there is no adaptation"))
+	}
+	return p.c.Decline(reason)
+}
+
 // joinError returns the error of Begin. If the change was rolled back it is that of Commit,
 // with which a newcomer ends in order.
 func (p *Process) joinError(ctx context.Context, err error) error {

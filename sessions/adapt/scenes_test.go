@@ -18,6 +18,7 @@ var programs = []scenes.Scene{
 	{Name: "misused", Ranks: 1, Run: misused},
 	{Name: "fault", Ranks: 3, Run: fault, Dies: 1},
 	{Name: "undone", Ranks: 3, Run: undone},
+	{Name: "declined", Ranks: 3, Run: declined},
 	{Name: "late", Ranks: 3, Run: late},
 	{Name: "published", Ranks: 3, Run: published},
 	{Name: "freed", Ranks: 1, Run: freed},

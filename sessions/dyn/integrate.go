@@ -102,6 +102,20 @@ func (d *Session) IIntegrate(ctx context.Context, delta string, provider bool, n
 	})
 }
 
+// Decline takes this process out of a change, in place of its Integrate and with the same delta,
+// because its part failed for this reason. The change ends for all processes at once: Integrate
+// returns ErrRolledBack (sessions.Change.Decline). Integrate must follow here, too. In a process
+// that the change started, the main function returns the error of Decline instead:
+// ErrRolledBack, which wraps the reason. In the others Decline returns nil. It waits until the
+// change can be received.
+func (d *Session) Decline(ctx context.Context, delta string, reason error) error {
+	i, err := d.enter(ctx, "Decline", delta)
+	if err != nil {
+		return err
+	}
+	return i.c.Decline(reason)
+}
+
 // errNotYet means that the change cannot be received yet.
 var errNotYet = errors.New("the change cannot be received yet")
 

@@ -25,6 +25,7 @@ var programs = []scenes.Scene{
 	{Name: "kinds", Ranks: 4, Run: kinds},
 	{Name: "names", Ranks: 3, Run: names},
 	{Name: "taken-back", Ranks: 2, Run: takenBack},
+	{Name: "declined", Ranks: 2, Run: declined, Declines: true},
 	{Name: "early", Ranks: 3, Run: early},
 	{Name: "given-up", Ranks: 2, Run: givenUp},
 }

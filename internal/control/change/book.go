@@ -561,6 +561,15 @@ func (b *Book) Break(now time.Duration, number uint32) error {
 	return b.cancel(now, number, Break, Committed)
 }
 
+// Decline rolls an undecided operation back, also an accepted one, because a process of it takes
+// no part. A committed operation stays.
+func (b *Book) Decline(now time.Duration, number uint32, why error) {
+	if o := b.ops[number]; o != nil {
+		b.withdraw(o, Break, RolledBack, why)
+		b.advance(now)
+	}
+}
+
 // cancel withdraws an operation that has not reached the state late.
 func (b *Book) cancel(now time.Duration, number uint32, how Action, late State) error {
 	defer b.advance(now)

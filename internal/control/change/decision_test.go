@@ -4,6 +4,7 @@ package change
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -135,5 +136,66 @@ func TestBreak(t *testing.T) {
 	a.b.Decided(7*time.Second, a.n, IsCommitted)
 	if a.asks(); !errors.Is(a.b.Break(8*time.Second, a.n), ErrNoOp) {
 		t.Error("a committed one is broken")
+	}
+}
+
+// A process that takes no part ends what is not committed, whatever its state, and with its
+// reason; of a decision that comes at the same time the word says what holds.
+func TestDecline(t *testing.T) {
+	sec := time.Second
+	no := fmt.Errorf("%w: rank 2: no room", ErrDeclined)
+	a := newAccepted(t, Request{})
+	a.b.Decline(6*sec, a.n, no)
+	if got := a.asks(); got != Break {
+		t.Errorf("an accepted one: %d", got)
+	}
+	a.b.Decline(6*sec, a.n, errors.New("another"))
+	a.b.Decided(7*sec, a.n, IsAccepted) // it was read before
+	a.b.Decided(7*sec, a.n, IsRolledBack)
+	if a.asks(); a.why != no {
+		t.Error(a.why)
+	}
+	a.b.Decline(8*sec, a.n, no)
+
+	a = newAccepted(t, Request{})
+	a.b.Decline(6*sec, a.n, no)
+	a.asks()
+	a.b.Decided(7*sec, a.n, IsCommitted)
+	if a.asks(); a.why != nil || a.b.ops[a.n] != nil {
+		t.Errorf("one that was committed before: %v", a.why)
+	}
+
+	w := watchedWorld(t, 3)
+	n, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = &accepted{world: w, n: n}
+	b, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{1}}) // behind it
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.b.Decline(sec, b, no)
+	if s, _ := w.b.State(b); s != Queued {
+		t.Errorf("one that waits for its turn is %v", s)
+	}
+	w.b.Launched(0, n, nil)
+	w.b.Decline(sec, n, no) // a newcomer, before the others are there
+	if a.asks(); a.why != no {
+		t.Error(a.why)
+	}
+	if s, _ := w.b.State(b); s != Granted {
+		t.Errorf("what has waited behind it is %v", s)
+	}
+
+	a = newAccepted(t, Request{Whole: 9 * sec})
+	if err := a.b.Cancel(0, a.n); !errors.Is(err, ErrTooLate) {
+		t.Error(err)
+	}
+	a.b.Decline(9*sec, a.n, no)
+	a.at(t, 9, Break)
+	a.b.Decided(9*sec, a.n, IsRolledBack)
+	if a.asks(); a.why != no {
+		t.Errorf("it was declined, then late: %v", a.why)
 	}
 }

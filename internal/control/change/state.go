@@ -57,6 +57,7 @@ var (
 	ErrDeadline   = errors.New("the deadline is over")
 	ErrDied       = errors.New("a process of the change died")
 	ErrCancelled  = errors.New("cancelled")
+	ErrDeclined   = errors.New("a process declines the change")
 	ErrEnding     = errors.New("the job ends")
 	ErrTooLate    = errors.New("the change was accepted: it must be consumed")
 	errUnasked    = errors.New("the status word of the change says rolled back, but nobody requested that")

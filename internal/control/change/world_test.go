@@ -630,6 +630,19 @@ func (w *world) step(quiet bool) {
 			}
 		}
 	case 12:
+		if n, ok := pick(w, slices.Sorted(maps.Keys(w.b.ops))); ok && w.rng.IntN(6) == 0 {
+			s, _ := w.b.State(n)
+			w.say("decline of %d, which is %v", n, s)
+			w.b.Decline(w.now, n, ErrDeclined)
+			if now, _ := w.b.State(n); s >= Committed && now != s || s == Queued && now == Refused {
+				w.fail("decline of %d: %v, and was %v", n, now, s)
+			}
+			w.flush()
+			if x := w.words[n]; x == nil && w.states[n].undecided() {
+				w.fail("%d, which was declined, is %v", n, w.states[n])
+			}
+			break
+		}
 		if n, ok := pick(w, slices.Sorted(maps.Keys(w.b.ops))); ok && w.rng.IntN(3) == 0 {
 			s, _ := w.b.State(n)
 			err := w.b.Cancel(w.now, n)

@@ -279,6 +279,7 @@ func (v *values) operations() []protocol.Message {
 			COL:   []byte{},
 		},
 		&protocol.Await{Op: 3, Until: change.Ready},
+		&protocol.Decline{Op: 3, Reason: "why"},
 		&protocol.Update{Op: 3, COL: []byte("{}")},
 		&protocol.Undecided{Op: 3, Set: 9},
 		&protocol.Provide{Op: 3, Set: 9},

@@ -5,8 +5,11 @@ package head
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"gompi/internal/base/wire"
 	"gompi/internal/control/change"
 	"gompi/internal/control/protocol"
 )
@@ -45,6 +48,11 @@ func (h *Head) concerns(o *op, p *proc) bool {
 	if slices.ContainsFunc(o.beside, func(a *asked) bool { return a.procs[p.id.Serial] == p }) {
 		return true
 	}
+	return h.isInput(o, p)
+}
+
+// isInput reports whether p is in an input of a granted operation.
+func (h *Head) isInput(o *op, p *proc) bool {
 	return slices.ContainsFunc(o.inputs, func(in []uint32) bool {
 		return slices.ContainsFunc(in, func(s uint32) bool { return h.isMember(s, p) })
 	})
@@ -162,6 +170,24 @@ func (h *Head) aboutOp(p *proc, m *protocol.Op) {
 	h.settle()
 }
 
+// decline takes it that p takes no part in a change that it sees as a member, or that it
+// comes by. A vote stands.
+func (h *Head) decline(p *proc, m *protocol.Decline) {
+	o := h.ops[m.Op]
+	if o == nil || p.state != protocol.Joined || p.comes != o && (o.body.State < change.Ready || !h.isInput(o, p)) {
+		return
+	}
+	if _, ok := o.voted[p.id.Serial]; ok {
+		return
+	}
+	why := fmt.Errorf("%w: %s", change.ErrDeclined, h.who([]wire.ProcID{p.id}))
+	if m.Reason != "" {
+		why = fmt.Errorf("%w: %s", why, strings.ToValidUTF8(m.Reason, "?"))
+	}
+	h.book.Decline(h.now(), o.number, why)
+	h.settle()
+}
+
 var reasons = []struct {
 	err error
 	why protocol.Why
@@ -183,6 +209,7 @@ var reasons = []struct {
 	{change.ErrDied, protocol.WhyDied},
 	{change.ErrCancelled, protocol.WhyCancelled},
 	{change.ErrEnding, protocol.WhyEnding},
+	{change.ErrDeclined, protocol.WhyDeclined},
 }
 
 // refusal says why an operation was refused, or has not happened.

@@ -58,6 +58,7 @@ var handlers = [256]handler{
 	protocol.KindProgress:    event((*Head).aboutOp),
 	protocol.KindVoted:       event((*Head).aboutOp),
 	protocol.KindCompleted:   event((*Head).aboutOp),
+	protocol.KindDecline:     event((*Head).decline),
 	protocol.KindUndecided:   event((*Head).undecided),
 	protocol.KindProvide:     request((*Head).provide),
 

@@ -119,6 +119,10 @@ func (w *world) reply(m *member, id uint32, b *protocol.PageBody) {
 		if c.Result.Number != 0 && c.Role == protocol.RoleStaying {
 			m.sets = append(m.sets, c.Result.Number)
 		}
+		if w.rng.IntN(8) == 0 {
+			w.todo = append(w.todo, func() { w.decline(m, c.Op) })
+			break
+		}
 		if c.Votes {
 			w.vote(m.host, q.Set, q.Change, m.id.Serial)
 		} else {
@@ -128,6 +132,36 @@ func (w *world) reply(m *member, id uint32, b *protocol.PageBody) {
 		w.fail("process %v gets a page, which it has not asked for", m.id)
 	}
 	delete(m.asked, id)
+}
+
+// decline lets a process say that it takes no part in its change, on which it has not voted: no
+// vote commits that any more.
+func (w *world) decline(m *member, n uint32) {
+	if !m.joined || m.over {
+		return
+	}
+	o, voted := w.h.ops[n], false
+	if o != nil {
+		_, voted = o.voted[m.id.Serial]
+	}
+	w.declines++
+	w.tell(m, &protocol.Decline{Op: n, Reason: "no"})
+	if o == nil || voted || o.body.State < change.Granted || o.body.State > change.Adopting {
+		return
+	}
+	if o.ballot != nil || o.body.State < change.Ready {
+		w.fail("operation %d, which process %d has declined, is %v", n, m.id.Serial, o.body.State)
+	}
+	for _, at := range o.pages { // what it says is on the way
+		if w.h.follows[at.set] == nil {
+			continue
+		}
+		for host := range w.h.follows[at.set].hosts {
+			if g := w.pages[pageOn{at.set, host}]; g != nil && g.change == at.change && g.word < change.IsCommitted {
+				w.fail("operation %d, which process %d has declined, is %v on its page", n, m.id.Serial, g.word)
+			}
+		}
+	}
 }
 
 // tell lets a process say something, one way.
@@ -229,7 +263,9 @@ func (w *world) ofOp(m *member) {
 // hostile says something about what may be nobody's.
 func (w *world) hostile(m *member) {
 	n, set := uint32(w.rng.IntN(20)), w.anySet()
-	switch w.rng.IntN(10) {
+	switch w.rng.IntN(11) {
+	case 10:
+		w.tell(m, &protocol.Decline{Op: n, Reason: "hostile\n\xff"})
 	case 0:
 		w.ask(m, &protocol.Op{Kind: protocol.KindWithdraw, Op: n})
 	case 1:

@@ -181,7 +181,15 @@ func (w *world) step() {
 		if w.rng.IntN(2) == 0 {
 			w.tell(m, &protocol.Op{Kind: protocol.KindProgress, Op: c.Op})
 		}
+		if w.rng.IntN(12) == 0 {
+			w.decline(m, c.Op)
+			break
+		}
 		w.tell(m, &protocol.Op{Kind: protocol.KindReadied, Op: c.Op})
+		if w.rng.IntN(12) == 0 {
+			w.decline(m, c.Op)
+			break
+		}
 		w.tell(m, &protocol.Op{Kind: protocol.KindVoted, Op: c.Op})
 		w.ask(m, &protocol.Await{Op: c.Op, Until: change.Committed})
 		if w.rng.IntN(2) == 0 {

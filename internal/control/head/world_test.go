@@ -42,6 +42,7 @@ type world struct {
 	log      []string
 	last     protocol.Reply // to a request
 	talks    int            // of how much else processes talk at a time
+	declines int            // of changes by processes that have not voted
 }
 
 type report struct {
@@ -297,7 +298,7 @@ func (w *world) soak(seed uint64) {
 // one fate, and nothing is left. In three of four jobs they also say anything else of sets
 // and operations, now and then very much of it. GOMPI_TEST_TIME=1h: as long as that.
 func TestSoakChanges(t *testing.T) {
-	ends := map[change.State]int{}
+	ends, declines := map[change.State]int{}, 0
 	seeds := uint64(testlab.Rounds(500, 20_000))
 	d, began := testlab.Duration(), time.Now()
 	seed := uint64(0)
@@ -309,13 +310,17 @@ func TestSoakChanges(t *testing.T) {
 		w := newWorld(t, seed, 1+int(seed%3), 4)
 		w.talks = []int{0, 1, 3, 10}[seed/3%4]
 		w.soak(seed)
+		declines += w.declines
 		for s, n := range w.ends {
 			ends[s] += n
 		}
 	}
-	t.Log(seed, ends)
+	t.Log(seed, ends, declines)
 	if seed-first < 100 {
 		return // too few to say so
+	}
+	if declines < 20 {
+		t.Errorf("%d processes have declined a change", declines)
 	}
 	for _, s := range []change.State{change.Done, change.Refused, change.Cancelled, change.RolledBack} {
 		if ends[s] < 20 {

@@ -17,6 +17,7 @@ const (
 	MaxInputs = change.MaxInputs
 	MaxParts  = 1 << 8    // parts of a Multi
 	MaxCOL    = 64 << 10  // bytes for the resource manager
+	MaxReason = 1 << 10   // bytes of why a process declines a change
 	MaxStep   = 1 << 20   // of Options.Step and Options.Lookahead
 	maxOut    = MaxRanges // processes that a request names
 )
@@ -200,6 +201,25 @@ func (m *Op) kind() Kind { return m.Kind }
 func (m *Op) put(e *enc) { e.u32(m.Op) }
 func (m *Op) get(d *dec) { m.Op = d.u32() }
 
+// Decline says that its sender, a member that sees a change or a process that joins by it, takes
+// no part. The change is rolled back unless it is committed.
+type Decline struct {
+	Op     uint32
+	Reason string // the first MaxReason bytes are sent
+}
+
+func (*Decline) kind() Kind { return KindDecline }
+
+func (m *Decline) put(e *enc) {
+	e.u32(m.Op)
+	e.str(Clip(m.Reason, MaxReason), MaxReason)
+}
+
+func (m *Decline) get(d *dec) {
+	m.Op = d.u32()
+	m.Reason = d.str(MaxReason)
+}
+
 // Update replaces what an operation has for the resource manager. The answer is empty.
 type Update struct {
 	Op  uint32
@@ -221,7 +241,7 @@ func (m *Update) get(d *dec) {
 // Why is the reason for which an operation was refused or did not happen.
 type Why uint8
 
-// The reasons are those of package change, in its order.
+// The reasons are those of package change, in its order; the last one was added.
 const (
 	WhyNot Why = iota // none: it may still happen, or has happened
 	WhyMalformed
@@ -241,6 +261,7 @@ const (
 	WhyReplaced // Set was replaced by Success
 	WhyName     // a name is taken, or is no name
 	WhyOther
+	WhyDeclined
 )
 
 // OpBody is the state of an operation.
@@ -317,7 +338,7 @@ func (m *OpBody) get(d *dec) {
 	if !m.State.Known() {
 		d.fail("unknown state %d", m.State)
 	}
-	if m.Why > WhyOther {
+	if m.Why > WhyDeclined {
 		d.fail("unknown reason %d", m.Why)
 	}
 }

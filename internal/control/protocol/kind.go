@@ -101,6 +101,7 @@ const (
 	KindLeaveMemory
 	KindProgress
 	KindBreak
+	KindDecline
 )
 
 // From an agent to a process or a tool.
@@ -246,6 +247,7 @@ var rows = [256]row{
 	KindProgress:    {"progress", Process, Head, oneWay, numbersLimit, ofOp},
 	KindVoted:       {"voted", Process, Head, oneWay, numbersLimit, ofOp},
 	KindCompleted:   {"completed", Process, Head, oneWay, numbersLimit, ofOp},
+	KindDecline:     {"decline", Process, Head, oneWay, MaxReason + 64, single[Decline]},
 	KindStatusWord:  {"status-word", Process, Agent, oneWay, numbersLimit, single[StatusWord]},
 	KindUndecided:   {"undecided", Process, Head, oneWay, numbersLimit, single[Undecided]},
 	KindProvide:     {"provide", Process, Head, request, numbersLimit, single[Provide]},

@@ -247,3 +247,101 @@ func TestToolBreaks(t *testing.T) {
 		t.Errorf("one that was committed: %+v, %v", r, err)
 	}
 }
+
+// A process that declines a change ends it at once for all, unless it has voted, or the change
+// was committed; the reason names it and has its words.
+func TestDecline(t *testing.T) {
+	decline := func(k *child, op uint32) {
+		t.Helper()
+		k.must(k.Tell(&protocol.Decline{Op: op, Reason: "no room\xff"}))
+	}
+	for name, several := range map[string]bool{"one page": false, "several sets": true} {
+		for who, decline := range map[string]struct {
+			by   func(l *late)
+			want string
+		}{
+			"a member that was handed it":     {func(l *late) { decline(l.ws[0].child, l.op) }, "rank 0: no room?"},
+			"a member that was not handed it": {func(l *late) { decline(l.ws[2].child, l.op) }, "rank 2: no room?"},
+			"a newcomer":                      {func(l *late) { decline(l.news[0], l.op) }, "new.0: no room?"},
+			"one that dies": {func(l *late) {
+				decline(l.ws[1].child, l.op)
+				l.ws[1].Close()
+			}, "rank 1: no room?"},
+			"two, without words": {func(l *late) {
+				for i := range 2 {
+					l.ws[i].must(l.ws[i].Tell(&protocol.Decline{Op: l.op}))
+					l.ws[i].settle()
+				}
+			}, "rank 0"},
+		} {
+			t.Run(name+", "+who, func(t *testing.T) {
+				l := newLate(t, several)
+				decline.by(l)
+				b := l.ws[2].await(l.op, change.Committed)
+				if want := "a process declines the change: " + decline.want; b.State != change.RolledBack || b.Why != protocol.WhyDeclined || b.Text != want {
+					t.Errorf("%v %v %q, want %q", b.State, b.Why, b.Text, want)
+				}
+				for i, w := range l.ws {
+					if s, ok := w.page.Decision(l.c[i]); s != changepage.RolledBack || !ok {
+						t.Errorf("the page of member %d says %v, %v", i, s, ok)
+					}
+				}
+			})
+		}
+		t.Run(name+", too late", func(t *testing.T) {
+			l := newLate(t, several)
+			k := l.news[0]
+			k.must(k.Tell(&protocol.Op{Kind: protocol.KindVoted, Op: l.op}))
+			decline(k, l.op) // its vote stands
+			k.settle()
+			decline(l.ws[0].child, l.op+1) // there is no such
+			l.ws[0].settle()
+			if b := l.ws[2].await(l.op, change.Queued); b.State != change.Adopting {
+				t.Fatalf("%v: %s", b.State, b.Text)
+			}
+			l.ws[1].must(l.ws[1].Tell(&protocol.Op{Kind: protocol.KindCompleted, Op: l.op}))
+			l.ws[1].await(l.op, change.Committed)
+			decline(l.ws[0].child, l.op)
+			l.ws[0].settle()
+			if b := l.ws[2].await(l.op, change.Committed); b.State > change.Done {
+				t.Errorf("%v: %s", b.State, b.Text)
+			}
+		})
+		// Whichever comes first counts, for all.
+		t.Run(name+", beside Complete", func(t *testing.T) {
+			for range 20 {
+				l := newLate(t, several)
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					decline(l.ws[0].child, l.op)
+				}()
+				if several {
+					l.ws[1].must(l.ws[1].Tell(&protocol.Op{Kind: protocol.KindCompleted, Op: l.op}))
+				} else if l.ws[1].page.Commit(l.c[1]) {
+					l.ws[1].must(l.ws[1].Tell(&protocol.StatusWord{Set: l.world.Number, Change: uint32(l.c[1])}))
+				}
+				<-gone
+				b := l.ws[2].await(l.op, change.Committed)
+				want := changepage.Committed
+				if b.State > change.Done {
+					want = changepage.RolledBack
+				}
+				for i, w := range l.ws {
+					if s, ok := w.page.Decision(l.c[i]); s != want || !ok {
+						t.Fatalf("it is %v, the page of member %d says %v, %v", b.State, i, s, ok)
+					}
+				}
+			}
+		})
+	}
+	// Who is in none of the sets, and asks, has no say.
+	l := newLate(t, true)
+	if err := l.news[1].Tell(&protocol.Decline{Op: l.op + 7, Reason: strings.Repeat("n", 2*protocol.MaxReason)}); err != nil {
+		t.Error(err)
+	}
+	l.news[1].settle()
+	if b := l.ws[2].await(l.op, change.Queued); b.State != change.Adopting {
+		t.Errorf("%v: %s", b.State, b.Text)
+	}
+}
