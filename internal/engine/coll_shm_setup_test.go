@@ -25,7 +25,7 @@ type handed struct {
 
 func (h handed) Preallocated() bool { return true }
 
-func (h handed) Common(k transport.SharedKey, n int, x wire.ArenaRange) ([]byte, error) {
+func (h handed) Attach(k transport.SharedKey, n int, x wire.ArenaRange) ([]byte, error) {
 	h.held.Add(1)
 	return h.Transport.Attach(k, n, x)
 }
