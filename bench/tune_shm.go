@@ -133,7 +133,7 @@ func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, erro
 	return waysTable(list), context.Cause(ctx)
 }
 
-// prepare makes the loops of a threshold and runs them twice: the first time connects.
+// prepare makes the loops of a threshold and warms each up twice: the first time connects.
 func (q *threshold) prepare(world *mpi.Comm) error {
 	q.loops, q.each, q.took = make([]loop, len(q.bytes)), make([][2]int, len(q.bytes)), make([][2][]report.Batch, len(q.bytes))
 	for i, n := range q.bytes {
@@ -247,8 +247,8 @@ func (q *threshold) answer(cut float64, far bool) *decision {
 	return &decision{q.limit(usec), strings.Join(text, ", ")}
 }
 
-// limit returns the limit with the least loss, by the factors of usec, by size and
-// protocol, over the better one.
+// limit returns the limit with the least loss. usec has times by size and protocol; the
+// loss of a size is the factor of its protocol's time over the faster one.
 func (q *threshold) limit(usec [][2]float64) int {
 	best, least := 0, math.Inf(1)
 	for k := range len(usec) + 1 { // sizes before k and from k on go different ways

@@ -47,8 +47,8 @@ func (t *leasedJob) begin(o *options) error {
 	if t.job, err = newJobID(); err != nil {
 		return err
 	}
-	// A job with several programs, sets or a reader of standard input cannot begin with
-	// another number of processes.
+	// A job that names ranks (several programs, --pset, --stdin RANK above 0) cannot begin
+	// with another number of processes.
 	moldable := len(o.Apps) == 1 && len(o.changes.psets) == 0 && o.Stdin <= 0
 	col := *t.col
 	if !moldable {

@@ -69,7 +69,7 @@ func TestWays(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("near pull 3"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(run, "--shm-table", bad, "-np", "1", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "near pull is no limit") {
+	if out, err := exec.Command(run, "--shm-table", bad, "-np", "1", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "near pull is not a threshold") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
