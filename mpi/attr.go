@@ -148,7 +148,7 @@ func (c *Comm) dropAttr(op fault.Call, k *keyval) error {
 		return err
 	}
 	if k == nil {
-		return c.argError(ErrKeyval, op, ProcNull, -1, -1, -1, "", errNoKeyval)
+		return c.fail(&argFault{class: ErrKeyval, op: op, err: errNoKeyval})
 	}
 	v, ok := c.core.attrs.get(k)
 	if !ok {
@@ -156,7 +156,7 @@ func (c *Comm) dropAttr(op fault.Call, k *keyval) error {
 	}
 	if k.del != nil {
 		if err := k.del(c, v); err != nil {
-			return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err))
+			return c.fail(&argFault{class: ErrArg, op: op, err: fmt.Errorf("delete callback: %w", err)})
 		}
 	}
 	c.core.attrs.remove(k)
@@ -192,7 +192,7 @@ func (c *Comm) copyAttrs(op fault.Call) ([]attribute, error) {
 		}
 		v, keep, err := a.key.copy(c, a.value)
 		if err != nil {
-			return nil, c.giveBack(list, c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("copy callback: %w", err)))
+			return nil, c.giveBack(list, c.fail(&argFault{class: ErrArg, op: op, err: fmt.Errorf("copy callback: %w", err)}))
 		}
 		if keep {
 			list = append(list, attribute{a.key, v})
@@ -218,7 +218,7 @@ func (c *Comm) deleted(a attribute) error {
 		return nil
 	}
 	if err := a.key.del(c, a.value); err != nil {
-		return c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err))
+		return c.fail(&argFault{class: ErrArg, op: opDeleteAttr, err: fmt.Errorf("delete callback: %w", err)})
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *Comm) bsend(a *engine.SendArgs) *Error {
 	}
 	if !s.attached() {
 		if s = &c.core.proc.buffer; !s.attached() {
-			return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
+			return c.newError(&argFault{class: ErrBuffer, op: a.Op, at: atPeerTag(int(a.Dest), int(a.Tag)), err: fmt.Errorf("no buffer is attached to the communicator or the process")})
 		}
 	}
 	return s.send(c, a)
@@ -152,8 +152,7 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) *Error {
 		s.reap(c.core.Engine)
 	}
 	if s.capacity != BufferAutomatic && s.used+cost > s.capacity {
-		return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "",
-			fmt.Errorf("%d bytes and %d overhead do not fit: %d of %d are free", n, BsendOverhead, s.capacity-s.used, s.capacity))
+		return c.newError(&argFault{class: ErrBuffer, op: a.Op, at: atPeerTag(int(a.Dest), int(a.Tag)), err: fmt.Errorf("%d bytes and %d overhead do not fit: %d of %d are free", n, BsendOverhead, s.capacity-s.used, s.capacity)})
 	}
 	b := engine.SendArgs{Op: a.Op, Buf: a.Buf, Dest: a.Dest, Tag: a.Tag, Plane: a.Plane}
 	left, f := c.core.Engine.TrySend(c.core.Ctx, &b)
@@ -309,7 +308,7 @@ func (c *Comm) bufferError(op fault.Call, gaveUp bool, err error) error {
 	} else if errors.As(err, &e) {
 		return c.raise(e) // a message's own
 	}
-	return c.argError(class, op, ProcNull, -1, -1, -1, "", err)
+	return c.fail(&argFault{class: class, op: op, err: err})
 }
 
 // SendBuffer is buffer space for Bsend: of a communicator, or of a process for

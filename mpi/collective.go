@@ -50,7 +50,7 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 
 // bad ends the building of a call.
 func (a *call) bad(class Class, format string, args ...any) bool {
-	a.err = a.c.argError(class, a.Op, ProcNull, -1, -1, -1, "", fmt.Errorf(format, args...))
+	a.err = a.c.fail(&argFault{class: class, op: a.Op, err: fmt.Errorf(format, args...)})
 	return false
 }
 

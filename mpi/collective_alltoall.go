@@ -232,7 +232,7 @@ func (a *call) oneAfterOther(bufs []Buf) (counts, displs []int64, ok bool) {
 	for i := range bufs {
 		b := &bufs[i].b
 		if b.Type != nil && b.Type.Err != nil {
-			a.err = a.c.argError(ErrType, a.Op, i, -1, -1, -1, "", b.Type.Err)
+			a.err = a.c.fail(&argFault{class: ErrType, op: a.Op, at: atPeer(i), err: b.Type.Err})
 			return nil, nil, false
 		}
 		counts[i], displs[i] = b.Bytes(), at

@@ -19,7 +19,7 @@ func (a *call) buffers(in, out Buf) bool {
 	s, r := in.b.Type, out.b.Type
 	for _, t := range [...]*dtype.Type{s, r} {
 		if t != nil && t.Err != nil {
-			a.err = a.c.argError(ErrType, a.Op, ProcNull, -1, -1, -1, "", t.Err)
+			a.err = a.c.fail(&argFault{class: ErrType, op: a.Op, err: t.Err})
 			return false
 		}
 	}
@@ -71,7 +71,7 @@ func (a *call) length(b buffer.Buf, want int64, what string) bool {
 }
 
 func (a *call) countError(peer int, got, want int64, what string) bool {
-	a.err = a.c.argError(ErrCount, a.Op, peer, -1, got, want, what, nil)
+	a.err = a.c.fail(&argFault{class: ErrCount, op: a.Op, at: atPeer(peer), got: got, want: want, unit: what})
 	return false
 }
 

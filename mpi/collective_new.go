@@ -155,7 +155,7 @@ func lens[T any](blocks [][]T) []int {
 // lengths checks that there is one for each rank.
 func (c *Comm) lengths(op fault.Call, n []int) ([]int, error) {
 	if len(n) != c.core.Targets {
-		return nil, c.argError(ErrCount, op, ProcNull, -1, int64(len(n)), int64(c.core.Targets), "blocks to send", nil)
+		return nil, c.fail(&argFault{class: ErrCount, op: op, got: int64(len(n)), want: int64(c.core.Targets), unit: "blocks to send"})
 	}
 	return n, nil
 }
@@ -168,7 +168,7 @@ func blocksOf[T any](c *Comm, op fault.Call, counts []int, err error) ([]T, erro
 	size, total := typeOf[T]().Size, int64(0)
 	for r, n := range counts {
 		if n < 0 || int64(n) > (math.MaxInt64-total)/max(1, size) {
-			return nil, c.argError(ErrCount, op, r, -1, -1, -1, "", fmt.Errorf("it sends %d elements", n))
+			return nil, c.fail(&argFault{class: ErrCount, op: op, at: atPeer(r), err: fmt.Errorf("it sends %d elements", n)})
 		}
 		total += int64(n) * size
 	}

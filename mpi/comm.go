@@ -141,7 +141,7 @@ func (c *Comm) lapsed(op fault.Call, peer, tag int) *Error {
 	if c.user == nil || c.user.Err() == nil {
 		return nil
 	}
-	return c.newError(ErrCancelled, op, peer, tag, -1, -1, "", context.Cause(c.user))
+	return c.newError(&argFault{class: ErrCancelled, op: op, at: atPeerTag(peer, tag), err: context.Cause(c.user)})
 }
 
 // Free ends the communicator on this rank for new calls, which fail with
@@ -169,7 +169,7 @@ func (c *Comm) last(op fault.Call) error {
 		return err
 	}
 	if !c.core.Last() {
-		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errFreed)
+		return c.fail(&argFault{class: ErrComm, op: op, err: errFreed})
 	}
 	return nil
 }

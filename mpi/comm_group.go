@@ -85,9 +85,9 @@ func (p *Process) checkMeeting(op fault.Call, g Group, tag string) error {
 	var none *Comm
 	switch {
 	case p == nil || g.Rank() == Undefined:
-		return none.argError(ErrRank, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
+		return none.fail(&argFault{class: ErrRank, op: op, err: fmt.Errorf("the calling process is not in the group")})
 	case len(tag) > MaxStringTag:
-		return none.argError(ErrTag, op, ProcNull, -1, int64(len(tag)), MaxStringTag, "bytes", nil)
+		return none.fail(&argFault{class: ErrTag, op: op, got: int64(len(tag)), want: MaxStringTag, unit: "bytes"})
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 		return nil, nil
 	}
 	if c.core.Ctx.Freed() {
-		return nil, c.argError(ErrComm, opCreateGroup, ProcNull, tag, -1, -1, "", errFreed)
+		return nil, c.fail(&argFault{class: ErrComm, op: opCreateGroup, at: atTag(tag), err: errFreed})
 	}
 	if tag < 0 || tag > MaxTag {
 		return nil, c.tagError(opCreateGroup, ProcNull, tag)
@@ -115,7 +115,7 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 		return nil, err
 	}
 	if g.rankOf(c.core.proc) == Undefined {
-		return nil, c.argError(ErrRank, opCreateGroup, ProcNull, tag, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
+		return nil, c.fail(&argFault{class: ErrRank, op: opCreateGroup, at: atTag(tag), err: fmt.Errorf("the calling process is not in the group")})
 	}
 	var a core.Agreed
 	f := c.core.proc.core.During(c.user, c.core.Outputs(), func(user context.Context) (f *fault.Fault) {

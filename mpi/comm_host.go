@@ -63,12 +63,12 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		case k == Undefined:
 		case k < SplitShared || k > SplitHWGuided:
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d", r, k))
+			return nil, c.fail(&argFault{class: ErrArg, op: opSplitType, err: fmt.Errorf("rank %d gives kind %d", r, k)})
 		case common == Undefined:
 			common, from = k, r
 		case k != common:
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k))
+			return nil, c.fail(&argFault{class: ErrArg, op: opSplitType, err: fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k)})
 		}
 		if alone && kind == SplitShared {
 			hosts[r] = uint32(len(hosts) + r)

@@ -123,7 +123,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	for i, x := range all {
 		if x.Color < 0 && x.Color != Undefined {
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.core.MemberName(i), x.Color))
+			return nil, c.fail(&argFault{class: ErrArg, op: opSplit, err: fmt.Errorf("%s gives color %d", c.core.MemberName(i), x.Color)})
 		}
 	}
 	return c.child(a, a.Chosen(all, color), fmt.Sprintf("%s/%d", c.Name(), color))
@@ -172,8 +172,7 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 // subgroup checks that all processes of g are in c.
 func (c *Comm) subgroup(op fault.Call, g Group) error {
 	if out := g.Difference(c.Group()); out.Size() > 0 {
-		return c.argError(ErrRank, op, ProcNull, -1, -1, -1, "",
-			fmt.Errorf("process %v of the group is not in the communicator", out.members.At(0)))
+		return c.fail(&argFault{class: ErrRank, op: op, err: fmt.Errorf("process %v of the group is not in the communicator", out.members.At(0))})
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (c *Command) part() (protocol.SpawnPart, error) {
 	case c.Procs < 1 || c.Procs > protocol.MaxSpawn:
 		return p, fmt.Errorf("%d processes, 1 to %d allowed", c.Procs, protocol.MaxSpawn)
 	case c.Program == "" && len(c.Args) > 0:
-		return p, fmt.Errorf("%d arguments of no program", len(c.Args))
+		return p, fmt.Errorf("%d arguments, but no program", len(c.Args))
 	case c.Program != "":
 		p.Argv = append([]string{c.Program}, c.Args...)
 	}

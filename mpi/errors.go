@@ -165,20 +165,53 @@ func (c *Comm) faultError(op fault.Call, peer, tag int32, f *fault.Fault) *Error
 	return e
 }
 
-// argError is an error of a call on c found before anything was started, which
-// c's error handler sees.
-func (c *Comm) argError(class Class, op fault.Call, peer, tag int, got, want int64, unit string, err error) error {
-	return c.raise(c.newError(class, op, peer, tag, got, want, unit, err))
+// argFault is what is wrong with the arguments of a call. A zero field is not known.
+type argFault struct {
+	class Class
+	op    fault.Call
+	at    endpoint
+	// got and want are counted in unit; without a unit neither is known. want is -1 if only
+	// got is known.
+	got, want int64
+	unit      string
+	err       error
 }
 
-// newError is argError without the error handler.
-func (c *Comm) newError(class Class, op fault.Call, peer, tag int, got, want int64, unit string, err error) *Error {
-	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
+// endpoint is the peer and the tag that a call names. The zero value names neither.
+type endpoint struct {
+	peer, tag       int
+	hasPeer, hasTag bool
+}
+
+func atPeer(peer int) endpoint { return endpoint{peer: peer, hasPeer: true} }
+
+func atTag(tag int) endpoint { return endpoint{tag: tag, hasTag: true} }
+
+func atPeerTag(peer, tag int) endpoint {
+	return endpoint{peer: peer, tag: tag, hasPeer: true, hasTag: true}
+}
+
+// fail returns the error of a call on c that was found before anything was started, and
+// calls c's error handler with it.
+func (c *Comm) fail(x *argFault) error { return c.raise(c.newError(x)) }
+
+// newError is fail without the error handler.
+func (c *Comm) newError(x *argFault) *Error {
+	e := &Error{Class: x.class, Op: string(x.op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: x.err}
+	if x.at.hasPeer {
+		e.Peer = x.at.peer
+	}
+	if x.at.hasTag {
+		e.Tag = x.at.tag
+	}
+	if x.unit != "" {
+		e.Got, e.Want, e.Unit = x.got, x.want, x.unit
+	}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.Rank
 	}
 	// What is wrong with a Buf has its own class.
-	if why, ok := err.(*Error); ok && class == ErrType {
+	if why, ok := x.err.(*Error); ok && x.class == ErrType {
 		e.Class, e.Got, e.Want, e.Unit, e.Err = why.Class, why.Got, why.Want, why.Unit, why.Err
 	}
 	return e

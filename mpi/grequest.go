@@ -111,7 +111,7 @@ func (q *grequest) free() error {
 // cancel is Request.Cancel.
 func (q *grequest) cancel() error {
 	if q.calls.Cancel == nil {
-		return q.c.argError(ErrRequest, opCancel, ProcNull, -1, -1, -1, "", errNoCancel)
+		return q.c.fail(&argFault{class: ErrRequest, op: opCancel, err: errNoCancel})
 	}
 	q.mu.Lock()
 	complete := q.complete

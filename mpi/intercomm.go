@@ -28,13 +28,13 @@ func (c *Comm) of(op fault.Call) *commCore {
 
 func panicNoComm(op fault.Call) {
 	var none *Comm
-	panic(none.newError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm).Error())
+	panic(none.newError(&argFault{class: ErrComm, op: op, err: errNoComm}).Error())
 }
 
 // exists refuses a call on no communicator.
 func (c *Comm) exists(op fault.Call) error {
 	if c == nil {
-		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm)
+		return c.fail(&argFault{class: ErrComm, op: op, err: errNoComm})
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (c *Comm) intra(op fault.Call) error {
 		return err
 	}
 	if c.core.Both != nil {
-		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it is an intercommunicator"))
+		return c.fail(&argFault{class: ErrComm, op: op, err: fmt.Errorf("it is an intercommunicator")})
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 func (c *Comm) handshake(peer *Comm, leader, tag int) (a core.Agreed, g core.Groups, own *fault.Fault, err error) {
 	switch {
 	case peer == nil || peer.core.proc != c.core.proc:
-		err = c.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
+		err = c.fail(&argFault{class: ErrComm, op: opInterCreate, err: fmt.Errorf("the leaders have no communicator in common")})
 	case leader < 0 || leader >= peer.core.Targets:
 		err = peer.rankError(opInterCreate, leader, tag)
 	case tag < 0 || tag > MaxTag:
@@ -151,7 +151,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		return nil, err
 	}
 	if c.core.Both == nil {
-		return nil, c.argError(ErrComm, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("it is not an intercommunicator"))
+		return nil, c.fail(&argFault{class: ErrComm, op: opInterMerge, err: fmt.Errorf("it is not an intercommunicator")})
 	}
 	flag := 0
 	if high {
@@ -169,7 +169,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		}
 		if x.Color != all[first].Color {
 			a.TakeBack()
-			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.MemberName(i)))
+			return nil, c.fail(&argFault{class: ErrArg, op: opInterMerge, err: fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.MemberName(i))})
 		}
 	}
 	return c.core.proc.newComm(c, a, c.core.Groups().Merged(all[0].Color > all[n].Color), c.Name()+"&")

@@ -53,7 +53,7 @@ func (c *coreComm) Fault(op fault.Call, peer int, f *fault.Fault) error {
 }
 
 func (c *coreComm) Fail(class fault.Class, op fault.Call, peer int, got, want int64, unit string, why error) error {
-	return c.comm().argError(Class(class), op, peer, -1, got, want, unit, why)
+	return c.comm().fail(&argFault{class: Class(class), op: op, at: atPeer(peer), got: got, want: want, unit: unit, err: why})
 }
 
 func (c *coreComm) Completed(op fault.Call) engine.Handle {

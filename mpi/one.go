@@ -18,7 +18,7 @@ func RecvOne[T any](c *Comm, source, tag int) (T, Status, error) {
 	var st Status
 	x, err := one(c, zero, func(_, out Buf) (err error) {
 		if st, err = c.Bufs().Recv(out, source, tag); err == nil && st.Source != ProcNull && st.Bytes != out.Bytes() {
-			err = c.argError(ErrCount, "RecvOne", st.Source, st.Tag, st.Bytes, out.Bytes(), "bytes", nil)
+			err = c.fail(&argFault{class: ErrCount, op: "RecvOne", at: atPeerTag(st.Source, st.Tag), got: st.Bytes, want: out.Bytes(), unit: "bytes"})
 		}
 		return err
 	})

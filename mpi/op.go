@@ -91,17 +91,17 @@ func reduceLocal(in, inout Buf, op *Op) error {
 	var none *Comm
 	t := inout.b.Type
 	if t.Err != nil {
-		return none.argError(ErrType, opReduceLocal, ProcNull, -1, -1, -1, "", t.Err)
+		return none.fail(&argFault{class: ErrType, op: opReduceLocal, err: t.Err})
 	}
 	if in.b.Count() != inout.b.Count() {
-		return none.argError(ErrCount, opReduceLocal, ProcNull, -1, in.b.Count(), inout.b.Count(), "elements in", nil)
+		return none.fail(&argFault{class: ErrCount, op: opReduceLocal, got: in.b.Count(), want: inout.b.Count(), unit: "elements in"})
 	}
 	f := op.on(t)
 	if f == nil {
-		return none.argError(ErrOp, opReduceLocal, ProcNull, -1, -1, -1, "", fmt.Errorf("%s of %s", op.name, t.Name))
+		return none.fail(&argFault{class: ErrOp, op: opReduceLocal, err: fmt.Errorf("%s of %s", op.name, t.Name)})
 	}
 	if in.b.Overlaps(inout.b) {
-		return none.argError(ErrArg, opReduceLocal, ProcNull, -1, -1, -1, "", fmt.Errorf("the buffers overlap"))
+		return none.fail(&argFault{class: ErrArg, op: opReduceLocal, err: fmt.Errorf("the buffers overlap")})
 	}
 	f(inout.b.Addr(), in.b.Addr(), inout.b.Addr(), inout.b.Count())
 	return nil

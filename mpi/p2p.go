@@ -147,13 +147,13 @@ func instead(err, why error) error {
 func (c *Comm) badSend(op fault.Call, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
-		return c.argError(ErrComm, op, dest, tag, -1, -1, "", errNoComm)
+		return c.fail(&argFault{class: ErrComm, op: op, at: atPeerTag(dest, tag), err: errNoComm})
 	case dest < 0 || dest >= c.core.Targets:
 		return c.rankError(op, dest, tag)
 	case tag < 0 || tag > MaxTag:
 		return c.tagError(op, dest, tag)
 	case b.b.Type != nil && b.b.Type.Err != nil:
-		return c.argError(ErrType, op, dest, tag, -1, -1, "", b.b.Type.Err)
+		return c.fail(&argFault{class: ErrType, op: op, at: atPeerTag(dest, tag), err: b.b.Type.Err})
 	}
 	return c.expired(op, dest, tag)
 }
@@ -161,23 +161,23 @@ func (c *Comm) badSend(op fault.Call, b *Buf, dest, tag int) error {
 func (c *Comm) badRecv(op fault.Call, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
-		return c.argError(ErrComm, op, source, tag, -1, -1, "", errNoComm)
+		return c.fail(&argFault{class: ErrComm, op: op, at: atPeerTag(source, tag), err: errNoComm})
 	case source < AnySource || source >= c.core.Targets:
 		return c.rankError(op, source, tag)
 	case tag < AnyTag || tag > MaxTag:
 		return c.tagError(op, source, tag)
 	case b != nil && b.b.Type != nil && b.b.Type.Err != nil:
-		return c.argError(ErrType, op, source, tag, -1, -1, "", b.b.Type.Err)
+		return c.fail(&argFault{class: ErrType, op: op, at: atPeerTag(source, tag), err: b.b.Type.Err})
 	}
 	return c.expired(op, source, tag)
 }
 
 func (c *Comm) rankError(op fault.Call, peer, tag int) error {
-	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.Targets))
+	return c.fail(&argFault{class: ErrRank, op: op, at: atTag(tag), err: fmt.Errorf("rank %d of %d", peer, c.core.Targets)})
 }
 
 func (c *Comm) tagError(op fault.Call, peer, tag int) error {
-	return c.argError(ErrTag, op, peer, -1, -1, -1, "", fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag))
+	return c.fail(&argFault{class: ErrTag, op: op, at: atPeer(peer), err: fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag)})
 }
 
 // fillSend and fillRecv set the fields one by one: a literal is built aside and
@@ -283,7 +283,7 @@ func (c *Comm) irecv(op fault.Call, b Buf, source, tag int, value bool) Request 
 // badSendrecv finds what is wrong with the arguments before anything is sent.
 func (c *Comm) badSendrecv(op fault.Call, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
 	if s.b.Overlaps(r.b) {
-		return c.argError(ErrArg, op, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use %sReplace", op))
+		return c.fail(&argFault{class: ErrArg, op: op, at: atPeerTag(dest, sendTag), err: fmt.Errorf("the buffers overlap: use %sReplace", op)})
 	}
 	if c == nil || source != ProcNull {
 		return c.badRecv(op, &r, source, recvTag)

@@ -96,7 +96,7 @@ func (x Bufs) Isendrecv(send Buf, dest, sendTag int, recv Buf, source, recvTag i
 func (x Bufs) IsendrecvReplace(b Buf, dest, sendTag, source, recvTag int) Request {
 	out, err := Pack(nil, b)
 	if err != nil {
-		return x.c.failedRequest(opIsendrecv, x.c.argError(ErrType, opIsendrecv, dest, sendTag, -1, -1, "", b.Err()))
+		return x.c.failedRequest(opIsendrecv, x.c.fail(&argFault{class: ErrType, op: opIsendrecv, at: atPeerTag(dest, sendTag), err: b.Err()}))
 	}
 	return x.c.isendrecv(BufOf(out), dest, sendTag, b.full(), source, recvTag)
 }
@@ -106,7 +106,7 @@ func (x Bufs) IsendrecvReplace(b Buf, dest, sendTag, source, recvTag int) Reques
 func (x Bufs) SendrecvReplace(b Buf, dest, sendTag, source, recvTag int) (Status, error) {
 	out, err := Pack(nil, b)
 	if err != nil {
-		return emptyStatus(), x.c.argError(ErrType, opSendrecv, dest, sendTag, -1, -1, "", b.Err())
+		return emptyStatus(), x.c.fail(&argFault{class: ErrType, op: opSendrecv, at: atPeerTag(dest, sendTag), err: b.Err()})
 	}
 	return x.c.sendrecv(BufOf(out), dest, sendTag, b.full(), source, recvTag)
 }

@@ -84,7 +84,7 @@ func (b Buf) externalBytes() int64 {
 // usable is Err as an error of a call.
 func (b Buf) usable(op fault.Call) error {
 	if err := b.Err(); err != nil {
-		return (*Comm)(nil).argError(ErrType, op, ProcNull, -1, -1, -1, "", err)
+		return (*Comm)(nil).fail(&argFault{class: ErrType, op: op, err: err})
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (b Buf) cut(op fault.Call, src []byte, n int64) (part, rest []byte, err err
 		return nil, src, err
 	}
 	if int64(len(src)) < n {
-		return nil, src, (*Comm)(nil).argError(ErrTruncate, op, ProcNull, -1, int64(len(src)), n, "bytes", nil)
+		return nil, src, (*Comm)(nil).fail(&argFault{class: ErrTruncate, op: op, got: int64(len(src)), want: n, unit: "bytes"})
 	}
 	return src[:n], src[n:], nil
 }

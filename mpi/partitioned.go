@@ -72,11 +72,11 @@ func (c *Comm) partInit(op fault.Call, b Buf, parts, peer, tag int, send bool) *
 		}
 	}
 	if parts < 1 || parts > MaxPartitions {
-		p.err = c.argError(ErrCount, op, peer, tag, -1, -1, "", fmt.Errorf("%d partitions, outside 1..%d", parts, MaxPartitions))
+		p.err = c.fail(&argFault{class: ErrCount, op: op, at: atPeerTag(peer, tag), err: fmt.Errorf("%d partitions, outside 1..%d", parts, MaxPartitions)})
 		return p
 	}
 	if b.b.Count()%int64(parts) != 0 {
-		p.err = c.argError(ErrCount, op, peer, tag, -1, -1, "", fmt.Errorf("%d elements cannot be cut into %d equal partitions", b.b.Count(), parts))
+		p.err = c.fail(&argFault{class: ErrCount, op: op, at: atPeerTag(peer, tag), err: fmt.Errorf("%d elements cannot be cut into %d equal partitions", b.b.Count(), parts)})
 		return p
 	}
 	if null {
@@ -85,7 +85,7 @@ func (c *Comm) partInit(op fault.Call, b Buf, parts, peer, tag int, send bool) *
 	}
 	a := engine.PartArgs{Op: op, Buf: b.b, Send: send, Parts: int32(parts), Peer: int32(peer), Tag: int32(tag), User: c.user}
 	if p.part.p = c.core.Engine.PartInit(c.core.Ctx, &a); p.part.p == nil {
-		p.err = c.argError(ErrArg, op, peer, tag, -1, -1, "", fmt.Errorf("the communicator has no number left for %d partitions: use Dup", parts))
+		p.err = c.fail(&argFault{class: ErrArg, op: op, at: atPeerTag(peer, tag), err: fmt.Errorf("the communicator has no number left for %d partitions: use Dup", parts)})
 		return p
 	}
 	p.kind = partKind
@@ -116,7 +116,7 @@ func (p *Persistent) PreadyList(list []int) error {
 }
 
 func (p *Persistent) partArg(op fault.Call, i int) error {
-	return p.c.argError(ErrArg, op, p.part.peer, p.part.tag, -1, -1, "", fmt.Errorf("partition %d of %d", i, p.part.parts))
+	return p.c.fail(&argFault{class: ErrArg, op: op, at: atPeerTag(p.part.peer, p.part.tag), err: fmt.Errorf("partition %d of %d", i, p.part.parts)})
 }
 
 // usable finds why op cannot be applied to p now.
@@ -155,7 +155,7 @@ func (p *Persistent) ready(op fault.Call, lo, hi int) error {
 	case !active:
 		return p.c.raise(p.stateError(op, "inactive"))
 	case again >= 0:
-		return p.c.argError(ErrArg, op, p.part.peer, p.part.tag, -1, -1, "", fmt.Errorf("partition %d is ready already", again))
+		return p.c.fail(&argFault{class: ErrArg, op: op, at: atPeerTag(p.part.peer, p.part.tag), err: fmt.Errorf("partition %d is ready already", again)})
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (p *Persistent) missing(op fault.Call) error {
 
 // stateError is a call that p's state does not allow, without the error handler.
 func (p *Persistent) stateError(op fault.Call, what string) *Error {
-	return p.c.newError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
+	return p.c.newError(&argFault{class: ErrRequest, op: op, err: fmt.Errorf("%s is %s", p.op, what)})
 }
 
 // underWay reports whether a start has not been completed by Wait or Test, be

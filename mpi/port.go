@@ -143,7 +143,7 @@ func (c *Comm) hasRoot(op fault.Call, root int) error {
 		return nil
 	}
 	c.Revoke()
-	return c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
+	return c.fail(&argFault{class: ErrRoot, op: op, err: fmt.Errorf("root %d of %d ranks", root, c.core.Size)})
 }
 
 // meet has root ask the head whom the group of c meets, and makes the intercommunicator.
@@ -176,7 +176,7 @@ func (c *Comm) meet(op fault.Call, root int, class fault.Class, m protocol.Messa
 	case len(said) == 0 || fault.Class(said[0]) >= fault.Reported:
 		f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: errSaid}
 	case said[0] != 0:
-		return nil, c.argError(Class(said[0]), op, ProcNull, -1, -1, -1, "", errors.New(string(said[1:])))
+		return nil, c.fail(&argFault{class: Class(said[0]), op: op, err: errors.New(string(said[1:]))})
 	default:
 		if err := protocol.Decode(&b, said[1:]); err != nil {
 			f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: fmt.Errorf("%w: %w", errSaid, err)}

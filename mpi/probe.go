@@ -95,7 +95,7 @@ func (m *Message) irecv(op fault.Call, b Buf, value bool) Request {
 		return m.c.completed(op, nullStatus())
 	}
 	if b.b.Type.Err != nil {
-		return m.c.failedRequest(op, m.c.argError(ErrType, op, ProcNull, -1, -1, -1, "", b.b.Type.Err))
+		return m.c.failedRequest(op, m.c.fail(&argFault{class: ErrType, op: op, err: b.b.Type.Err}))
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
 	if k := m.c.core.Check; k != nil {

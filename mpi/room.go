@@ -28,5 +28,5 @@ func (c *Comm) roomFor(op fault.Call, st *Status) error {
 	if err == nil {
 		return nil
 	}
-	return c.argError(ErrNoMemory, op, st.Source, st.Tag, st.Bytes, -1, "bytes", err)
+	return c.fail(&argFault{class: ErrNoMemory, op: op, at: atPeerTag(st.Source, st.Tag), got: st.Bytes, want: -1, unit: "bytes", err: err})
 }

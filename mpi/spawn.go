@@ -221,7 +221,7 @@ func (c *Comm) spawn(op fault.Call, q *asked, root int) (answer, error) {
 		}
 	}
 	if x.class != fault.OK {
-		return x, c.argError(Class(x.class), op, ProcNull, -1, -1, -1, "", errors.New(x.text))
+		return x, c.fail(&argFault{class: Class(x.class), op: op, err: errors.New(x.text)})
 	}
 	return x, nil
 }
@@ -390,7 +390,7 @@ func (x *answer) errors(c *Comm, op fault.Call) []error {
 		default:
 			why = errors.New(x.text)
 		}
-		code := c.newError(ErrSpawn, op, ProcNull, -1, -1, -1, "", why)
+		code := c.newError(&argFault{class: ErrSpawn, op: op, err: why})
 		for i := range asked {
 			if x.class == fault.OK && part < len(x.body.Counts) && i < x.body.Counts[part] {
 				codes = append(codes, nil)

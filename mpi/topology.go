@@ -70,14 +70,14 @@ func (c *Comm) topologyOf(op fault.Call, kind TopoKind) (*topology, error) {
 		return nil, err
 	}
 	if got := c.TopoTest(); got != kind {
-		return nil, c.argError(ErrTopology, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the communicator has %v", got))
+		return nil, c.fail(&argFault{class: ErrTopology, op: op, err: fmt.Errorf("the communicator has %v", got)})
 	}
 	return c.core.topo, nil
 }
 
 // badTopology is the error of an argument.
 func (c *Comm) badTopology(op fault.Call, err error) error {
-	return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", err)
+	return c.fail(&argFault{class: ErrArg, op: op, err: err})
 }
 
 // agreeOn makes all ranks agree on a context if they call op with equal
@@ -93,7 +93,7 @@ func (c *Comm) agreeOn(op fault.Call, args uint64, wrong error) (core.Agreed, er
 	case wrong != nil:
 		err = c.badTopology(op, wrong)
 	case words[1] != ^words[2]:
-		err = c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", errOtherArgs)
+		err = c.fail(&argFault{class: ErrMismatch, op: op, err: errOtherArgs})
 	default:
 		return a, nil
 	}

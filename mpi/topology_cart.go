@@ -176,7 +176,7 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 	for _, x := range all {
 		if x.Color != int64(args) {
 			a.TakeBack()
-			return nil, c.argError(ErrMismatch, opCartSub, ProcNull, -1, -1, -1, "", errOtherArgs)
+			return nil, c.fail(&argFault{class: ErrMismatch, op: opCartSub, err: errOtherArgs})
 		}
 	}
 	a.Lend(all, ranks[0])

@@ -86,7 +86,7 @@ func (a *edgeTally) agree(c *Comm) (core.Agreed, error) {
 func (a *edgeTally) fits(c *Comm, words []uint64, bad uint64) error {
 	a.weightedLists, a.bare, a.edges, a.hashes = words[3], words[4], words[5], [2]uint64(words[6:])
 	mismatch := func(format string, args ...any) error {
-		return c.argError(ErrMismatch, a.op, ProcNull, -1, -1, -1, "", fmt.Errorf(format, args...))
+		return c.fail(&argFault{class: ErrMismatch, op: a.op, err: fmt.Errorf(format, args...)})
 	}
 	switch {
 	case words[1] > 0:
@@ -135,8 +135,7 @@ func (c *Comm) blame(g DistGraph) error {
 	if err != nil {
 		return err
 	}
-	return c.argError(ErrMismatch, opDistAdjacent, ProcNull, -1, -1, -1, "",
-		fmt.Errorf("ranks %d and %d give different numbers of edges from the one to the other", first/n, first%n))
+	return c.fail(&argFault{class: ErrMismatch, op: opDistAdjacent, err: fmt.Errorf("ranks %d and %d give different numbers of edges from the one to the other", first/n, first%n)})
 }
 
 // roles of the rank that is told of an edge.
@@ -201,7 +200,7 @@ func (c *Comm) deliverEdges(a *edgeTally, starts, dests, weights []int) (DistGra
 }
 
 func (c *Comm) badEdges(a *edgeTally, r int) error {
-	return c.argError(ErrMismatch, a.op, r, -1, -1, -1, "", fmt.Errorf("rank %d tells of edges that cannot be", r))
+	return c.fail(&argFault{class: ErrMismatch, op: a.op, at: atPeer(r), err: fmt.Errorf("rank %d tells of edges that cannot be", r)})
 }
 
 // swapParts brings each rank its part of the graph, after rank v of the new
@@ -225,7 +224,7 @@ func (c *Comm) swapParts(op fault.Call, g DistGraph, order []int, weighted bool)
 	}
 	g, ok := partOf(in, c.core.Size, weighted)
 	if !ok {
-		return DistGraph{}, c.argError(ErrMismatch, op, holder, -1, -1, -1, "", fmt.Errorf("what rank %d tells is no part of a graph", holder))
+		return DistGraph{}, c.fail(&argFault{class: ErrMismatch, op: op, at: atPeer(holder), err: fmt.Errorf("what rank %d tells is no part of a graph", holder)})
 	}
 	return g, nil
 }

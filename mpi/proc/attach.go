@@ -20,19 +20,23 @@ const (
 	opDetach       fault.Call = "Detach"
 )
 
-// RemoteAttach makes an intercommunicator between the group of c and processes that ranks
-// of c have started: those of the requests that the ranks give, in the order of the ranks
-// and of what each gives; none is allowed. In these processes it is mpi.Process.Parent, as
-// with CommSpawn: that waits until they are attached, or freed. It returns when all have
-// joined; ErrSpawn if one ends before, has been attached before, or is not started. A
-// process that never joins holds it up, and the context of c on rank 0 ends it. The
-// requests are as they were.
+// RemoteAttach makes an intercommunicator between the group of c, an intracommunicator, and
+// processes that ranks of c have started. Collective over c.
 //
-// A request of Iaccept or Icontact connects with the group of the other end, which calls
-// RemoteAttach with its request, too. One rank gives it, and nobody gives anything else.
+// Each rank gives the requests of the processes that it wants to attach, or none. The
+// processes stand in the order of the ranks, and in the order of each rank's requests. The
+// intercommunicator is their mpi.Process.Parent, as with CommSpawn: Parent waits until they
+// are attached, or freed. The call returns when all processes have joined. It waits for a
+// process that never joins until the context of c on rank 0 ends. While a change of process
+// sets that concerns one of the processes is undecided, it waits for the decision. The
+// requests do not change.
 //
-// c is an intracommunicator. While a change of process sets is not decided that one of
-// the processes has a part in it waits for the decision. Collective over c.
+// A request of Iaccept or Icontact connects with the group at the other end, which calls
+// RemoteAttach with its request as well. Then one rank gives that request, and no rank gives
+// another one.
+//
+// Errors: mpi.ErrSpawn if a process ends before, has been attached before, or is not
+// started; mpi.ErrRequest for other requests, or if no rank gives one.
 // Gropp and Lusk, Dynamic Process Management in an MPI Setting (1995), MPI_Remote_attach.
 func RemoteAttach(c *mpi.Comm, ops ...*mpi.Persistent) (*mpi.Comm, error) {
 	return remoteAttach(opRemoteAttach, c, ops)
@@ -59,10 +63,10 @@ func remoteAttach(op fault.Call, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 		switch {
 		case what == offersNothing:
 			if rank != c.Rank() {
-				bad = fmt.Errorf("rank %d gives what cannot be attached", rank)
+				bad = fmt.Errorf("rank %d gives a request that cannot be attached", rank)
 			}
 		case what == offersContact && (leader >= 0 || n > 0), what == offersProcs && len(list) > 0 && leader >= 0:
-			bad = errors.New("a request of Iaccept or Icontact is given beside another")
+			bad = errors.New("a request of Iaccept or Icontact cannot be combined with others")
 		case what == offersContact:
 			leader = rank
 		}
@@ -85,7 +89,7 @@ func remoteAttach(op fault.Call, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 	case leader >= 0:
 		return attachContact(c, leader, ops)
 	case n == 0:
-		return nil, c.Core().Fail(fault.Request, op, mpi.ProcNull, -1, -1, "", errors.New("nobody gives a request"))
+		return nil, c.Core().Fail(fault.Request, op, mpi.ProcNull, -1, -1, "", errors.New("no rank gives a request"))
 	}
 	d, err := c.Core().Meet(op, 0, fault.Spawn, m)
 	if err != nil {
@@ -94,29 +98,29 @@ func remoteAttach(op fault.Call, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 	return d.(*mpi.Comm), nil
 }
 
-// What a rank gives, as the first of its words.
+// What a rank offers, as the first of its words.
 const (
-	offersNothing = iota // what it gives is wrong
+	offersNothing = iota // its requests cannot be attached
 	offersProcs          // processes, by their serials
 	offersContact
 )
 
-// offers is what this rank gives, in words.
+// offers returns what this rank offers, in words.
 func offers(ops []*mpi.Persistent) ([]int64, error) {
 	list := []int64{offersProcs}
 	for _, op := range ops {
 		if x := contactOf(op); x != nil {
 			if len(ops) > 1 {
-				return []int64{offersNothing}, errors.New("a request of Iaccept or Icontact is given beside another")
+				return []int64{offersNothing}, errors.New("a request of Iaccept or Icontact cannot be combined with others")
 			}
 			if !x.ready() {
-				return []int64{offersNothing}, errors.New("nobody was met by the request")
+				return []int64{offersNothing}, errors.New("the request has met no process")
 			}
 			return []int64{offersContact}, nil
 		}
 		x := placeOf(op)
 		if x == nil {
-			return []int64{offersNothing}, errors.New("what is given is no request of this package")
+			return []int64{offersNothing}, errors.New("the request is not of package proc")
 		}
 		unlock := x.lock()
 		started := x.started && x.why == nil && !x.freed
@@ -129,10 +133,10 @@ func offers(ops []*mpi.Persistent) ([]int64, error) {
 	return list, nil
 }
 
-// Attach makes a communicator of the ranks of c and, after them, of processes that ranks
-// of c have started, as RemoteAttach: these call Replace meanwhile. c stays as it is;
-// where Gropp and Lusk's MPI_Attach replaces it the program assigns the result.
-// Collective over c and those processes.
+// Attach makes a communicator of the ranks of c and, behind them, of processes that ranks of
+// c have started: see RemoteAttach. Collective over c and those processes, which call Replace.
+// c stays as it is; Gropp and Lusk's MPI_Attach replaces it, here the program assigns the
+// result. Errors: those of RemoteAttach.
 func Attach(c *mpi.Comm, ops ...*mpi.Persistent) (*mpi.Comm, error) {
 	d, err := remoteAttach(opAttach, c, ops)
 	if err != nil {
@@ -142,26 +146,26 @@ func Attach(c *mpi.Comm, ops ...*mpi.Persistent) (*mpi.Comm, error) {
 	return m, errors.Join(err, d.Free())
 }
 
-// Replace is what the processes call that others Attach: the communicator of both, in
-// which they come last, in place of their world, which stays as it is. Their Parent is
-// freed. ErrSpawn if nobody attaches them. Collective over all that are attached together,
-// and who attaches them. MPI_INTERCOMM_REPLACE(WORLD, PARENT) of Gropp and Lusk.
+// Replace returns the communicator of Attach in a process that others attach. Collective over
+// all processes that are attached together, and the ranks that attach them. The attached
+// processes come last in it. world stays as it is; Parent is freed. Error: mpi.ErrSpawn if no
+// process attaches this one. MPI_INTERCOMM_REPLACE(WORLD, PARENT) of Gropp and Lusk.
 func Replace(world *mpi.Comm) (*mpi.Comm, error) {
 	parent, err := world.Process().Parent()
 	if err != nil {
 		return nil, err
 	}
 	if parent == nil {
-		return nil, world.Core().Fail(fault.Spawn, opReplace, mpi.ProcNull, -1, -1, "", errors.New("nobody has attached this process"))
+		return nil, world.Core().Fail(fault.Spawn, opReplace, mpi.ProcNull, -1, -1, "", errors.New("no process has attached this one"))
 	}
 	m, err := parent.IntercommMerge(true)
 	return m, errors.Join(err, parent.Free())
 }
 
-// Detach parts the ranks of c that leave from the others, and disconnects c. The others
-// get a communicator of their own: of an intercommunicator again one, or nil where all of
-// a group leave. A rank that leaves gets nil. Collective over c. MPI_Detach of Gropp and Lusk, who
-// leave open what becomes of the old one.
+// Detach disconnects c and makes a communicator of the ranks that do not leave. Collective
+// over c. A rank that leaves gets nil. If c is an intercommunicator the result is one as
+// well, or nil where all ranks of a group leave. MPI_Detach of Gropp and Lusk, which does not
+// define the old communicator afterwards.
 func Detach(c *mpi.Comm, leave bool) (*mpi.Comm, error) {
 	color := 0
 	if leave {

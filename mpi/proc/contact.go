@@ -19,11 +19,11 @@ const (
 	opIcontact fault.Call = "Icontact"
 )
 
-// ContactKind is that of the requests of Iaccept and Icontact. Each is active until it has
-// met one of the other side, and inactive then: RemoteAttach connects the groups of both
-// ends, once, and after that Start waits for another one. Free ends a wait, and takes back
-// what was met and is not attached: then the other end gets ErrRevoked.
-var ContactKind = &mpi.RequestKind{Name: "Contact", Start: meetAgain, Free: part}
+// ContactKind is the kind of the requests of Iaccept and Icontact. A request is active until
+// it has met a process of the other side, and inactive then. RemoteAttach connects the groups
+// of both ends, once; after that Start waits for another process. Free ends the wait, and
+// drops a process that was met and not attached: the other end gets mpi.ErrRevoked.
+var ContactKind = &mpi.RequestKind{Name: "Contact", Start: restart, Free: freeContacts}
 
 // service is a name under which others find this process.
 type service struct {
@@ -32,7 +32,7 @@ type service struct {
 	port string // "": of Icontact
 
 	mu   sync.Mutex
-	left int // requests that are not freed
+	live int // requests that are not freed
 }
 
 // contact is the state of a request. Its lock guards what follows it.
@@ -43,11 +43,11 @@ type contact struct {
 	cancel context.CancelFunc // of the wait
 	gaveUp bool               // by Cancel
 	freed  bool
-	met    *mpi.Comm // with the process at the other end; nil: nobody, or it is attached
-	why    error     // nobody was met
+	met    *mpi.Comm // with the process at the other end; nil: not met, or attached
+	why    error     // why no process was met
 }
 
-// contactOf is the state of op; nil: that is of another kind.
+// contactOf returns the state of op; nil: op is of another kind.
 func contactOf(op *mpi.Persistent) *contact {
 	if op == nil || op.Kind() != ContactKind {
 		return nil
@@ -55,11 +55,11 @@ func contactOf(op *mpi.Persistent) *contact {
 	return op.State().(*contact)
 }
 
-// Iaccept publishes a well-known name, and returns requests for the next n processes that
-// contact it, active. ErrService for a name that is taken, also by an Iaccept of which a
-// request is not freed: Start requests again to accept more. The name is there until the
-// last of them is freed, or the process ends. Local, but for two round trips to the head.
-// MPI_Iaccept of Gropp and Lusk.
+// Iaccept publishes a well-known name, and returns active requests for the next n processes
+// that contact it. To accept more, Start the requests again. Local, but for two round trips to
+// the head. The name is published until the last request is freed, or the process ends.
+// Errors: mpi.ErrService for a name that is taken, also by an Iaccept with a request that is
+// not freed; mpi.ErrArg for n below 1. MPI_Iaccept of Gropp and Lusk.
 func Iaccept(p *mpi.Process, name string, n int) ([]*mpi.Persistent, error) {
 	if n < 1 {
 		return nil, p.Self().Core().Fail(fault.Arg, opIaccept, mpi.ProcNull, -1, -1, "", fmt.Errorf("%d requests", n))
@@ -71,7 +71,7 @@ func Iaccept(p *mpi.Process, name string, n int) ([]*mpi.Persistent, error) {
 	if err := p.PublishName(name, port); err != nil {
 		return nil, errors.Join(err, p.ClosePort(port))
 	}
-	s := &service{p: p, name: name, port: port, left: n}
+	s := &service{p: p, name: name, port: port, live: n}
 	ops := make([]*mpi.Persistent, n)
 	for i := range ops {
 		ops[i] = s.request()
@@ -79,10 +79,10 @@ func Iaccept(p *mpi.Process, name string, n int) ([]*mpi.Persistent, error) {
 	return ops, nil
 }
 
-// Icontact returns a request, active, that waits until a name is published by Iaccept, and
-// one of the requests of that meets it. Local. MPI_Icontact of Gropp and Lusk.
+// Icontact returns an active request that waits until Iaccept publishes a name, and until a
+// request of that Iaccept meets it. Local. MPI_Icontact of Gropp and Lusk.
 func Icontact(p *mpi.Process, name string) *mpi.Persistent {
-	return (&service{p: p, name: name, left: 1}).request()
+	return (&service{p: p, name: name, live: 1}).request()
 }
 
 func (s *service) request() *mpi.Persistent {
@@ -90,8 +90,9 @@ func (s *service) request() *mpi.Persistent {
 	return s.p.NewPersistent(ContactKind, x, x.begin())
 }
 
-// ServerConnect accepts one group that contacts a name, as Iaccept, Wait and RemoteAttach
-// on root, and then frees the request. Only root need know the name. Collective over c.
+// ServerConnect accepts one group that contacts a name: it does Iaccept, Wait and
+// RemoteAttach on root, and frees the request. Collective over c. Only root needs the name.
+// Errors: those of Iaccept and RemoteAttach.
 // MPI_Server_connect of Gropp and Lusk.
 func ServerConnect(c *mpi.Comm, name string, root int) (*mpi.Comm, error) {
 	return connect(c, root, func(p *mpi.Process) (*mpi.Persistent, error) {
@@ -103,8 +104,9 @@ func ServerConnect(c *mpi.Comm, name string, root int) (*mpi.Comm, error) {
 	})
 }
 
-// ClientConnect contacts a name, as Icontact, Wait and RemoteAttach on root: see
-// ServerConnect. Collective over c. MPI_Client_connect of Gropp and Lusk.
+// ClientConnect contacts a name: it does Icontact, Wait and RemoteAttach on root, and frees
+// the request. Collective over c. Only root needs the name. Errors: those of RemoteAttach.
+// MPI_Client_connect of Gropp and Lusk.
 func ClientConnect(c *mpi.Comm, name string, root int) (*mpi.Comm, error) {
 	return connect(c, root, func(p *mpi.Process) (*mpi.Persistent, error) { return Icontact(p, name), nil })
 }
@@ -150,12 +152,12 @@ func (x *contact) begin() mpi.Request {
 			x.drop()
 		}
 		x.mu.Unlock()
-		_ = r.GrequestComplete() // nobody else does
+		_ = r.GrequestComplete() // this goroutine alone completes it
 	}()
 	return r
 }
 
-// meet waits until one of the other side is there.
+// meet waits until a process of the other side is there.
 func (s *service) meet(ctx context.Context) (*mpi.Comm, error) {
 	self := s.p.Self().WithContext(ctx)
 	if s.port != "" {
@@ -171,7 +173,7 @@ func (s *service) meet(ctx context.Context) (*mpi.Comm, error) {
 		if !errors.Is(err, mpi.ErrPort) || port == last {
 			return met, err
 		}
-		last = port // it was closed while others were met there: the next one counts
+		last = port // it was closed while it met others: wait for the next port of the name
 	}
 }
 
@@ -192,14 +194,14 @@ func (x *contact) giveUp(complete bool) error {
 	return nil
 }
 
-// ready reports whether somebody was met who is not attached.
+// ready reports whether a process was met that is not attached.
 func (x *contact) ready() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.met != nil
 }
 
-// take is whom it has met, once.
+// take returns the communicator with the process that was met, once.
 func (x *contact) take() *mpi.Comm {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -208,7 +210,7 @@ func (x *contact) take() *mpi.Comm {
 	return met
 }
 
-// drop takes back that one was met; mu is held.
+// drop revokes the communicator with a process that was met; mu is held.
 func (x *contact) drop() {
 	if x.met != nil {
 		x.met.Revoke()
@@ -217,11 +219,11 @@ func (x *contact) drop() {
 	}
 }
 
-// meetAgain is Start of ContactKind.
-func meetAgain(ops []*mpi.Persistent) ([]mpi.Request, error) {
+// restart is Start of ContactKind.
+func restart(ops []*mpi.Persistent) ([]mpi.Request, error) {
 	for _, op := range ops {
 		if x := op.State().(*contact); x.ready() {
-			return nil, x.of.p.Self().Core().Fail(fault.Request, opIaccept, mpi.ProcNull, -1, -1, "", errors.New("who was met is not attached"))
+			return nil, x.of.p.Self().Core().Fail(fault.Request, opIaccept, mpi.ProcNull, -1, -1, "", errors.New("the process that was met is not attached yet"))
 		}
 	}
 	reqs := make([]mpi.Request, len(ops))
@@ -231,8 +233,8 @@ func meetAgain(ops []*mpi.Persistent) ([]mpi.Request, error) {
 	return reqs, nil
 }
 
-// part is Free of ContactKind.
-func part(ops []*mpi.Persistent) error {
+// freeContacts is Free of ContactKind.
+func freeContacts(ops []*mpi.Persistent) error {
 	var all error
 	for _, op := range ops {
 		x := op.State().(*contact)
@@ -246,11 +248,11 @@ func part(ops []*mpi.Persistent) error {
 	return all
 }
 
-// release: one of the requests is freed.
+// release notes that a request is freed. After the last one the name is not published.
 func (s *service) release() error {
 	s.mu.Lock()
-	s.left--
-	last := s.left == 0 && s.port != ""
+	s.live--
+	last := s.live == 0 && s.port != ""
 	s.mu.Unlock()
 	if !last {
 		return nil
@@ -258,12 +260,11 @@ func (s *service) release() error {
 	return errors.Join(s.p.UnpublishName(s.name, s.port), s.p.ClosePort(s.port))
 }
 
-// attachTag is of the messages by which the leaders agree, on a communicator of theirs
-// alone.
+// attachTag is the tag of the messages between the leaders, on a communicator of their own.
 const attachTag = 1
 
-// attachContact connects the groups of both ends of a contact, of which a rank of c has
-// the request.
+// attachContact connects the groups of both ends of a contact. The rank leader of c has its
+// request.
 func attachContact(c *mpi.Comm, leader int, ops []*mpi.Persistent) (*mpi.Comm, error) {
 	if c.Rank() != leader {
 		return c.IntercommCreate(leader, nil, 0, attachTag)

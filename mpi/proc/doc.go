@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proc starts and looks after processes by requests, as Gropp and Lusk proposed
-// for MPI: who schedules, who starts processes and who connects them are apart. Allocate
-// takes places from the scheduler, each of which is a persistent request (Kind). The
-// program is chosen meanwhile: SetExec, SetArgs, Nodename, JSInfo. Start, or Startall of
-// package mpi, starts it, whether or not it is an MPI program. The request is then
-// complete twice: when the process has started, and when it has exited. Signal signals it,
-// Attach and RemoteAttach connect with it, Detach parts again, and Free gives it up.
-// Iaccept and Icontact are requests for processes that were started by others.
+// Package proc starts, watches and connects processes by requests, as Gropp and Lusk
+// proposed for MPI. It separates the scheduler, the start of processes and their connection.
+//
+// Allocate takes slots from the scheduler; each slot is a persistent request (Kind). Before
+// the start the program is chosen: SetExec, SetArgs, Nodename, JSInfo. Start, or Startall of
+// package mpi, starts it, whether or not it is an MPI program. The request then completes
+// twice: when the process has started, and when it has exited. Signal sends it a signal,
+// Attach and RemoteAttach connect with it, Detach separates again, and Free gives it up.
+// Iaccept and Icontact are requests for processes that others have started.
 //
 //	reqs, err := proc.Allocate(p, proc.Places{N: 4})
 //	for _, r := range reqs { proc.SetExec(r, "worker") }
@@ -21,8 +22,8 @@
 // The requests are those of package mpi, so that Waitany, Testsome and the others take
 // them, alone and, by their Request, among messages.
 //
-// Gropp and Lusk, Dynamic Process Management in an MPI Setting (1995). What is other
-// there than here: Attach returns the larger communicator and leaves the old one as it is,
-// Detach returns the smaller one, and processes of Spawn can be signalled, too
+// Source: Gropp and Lusk, Dynamic Process Management in an MPI Setting (1995). This package
+// differs in three points. Attach returns the larger communicator and leaves the old one as
+// it is. Detach returns the smaller one. Processes of Spawn can be signalled as well
 // (mpi.Process.Signal).
 package proc

@@ -22,32 +22,32 @@ import (
 
 const opAllocate fault.Call = "Allocate"
 
-// Places is what Allocate asks for: the arguments of MPI_Iallocate.
+// Places says which slots Allocate takes: the arguments of MPI_Iallocate.
 type Places struct {
-	// N is how many processes there are to be, at least one.
+	// N is the number of processes, at least one.
 	N int
-	// Nodes are the hosts on which they start, by their names in the job or by patterns
-	// (*, ? and [], as of path.Match): one for all, or one for each; nil: any. Where
-	// several match the free slots of the first are taken first.
+	// Nodes are the hosts on which the processes start, by their names in the job or by
+	// patterns (*, ? and [], as of path.Match): one for all, or one for each; nil: any host.
+	// Where several hosts match, the free slots of the first one come first.
 	Nodes []string
-	// Arch is a pattern that the architecture of the job's hosts matches, as Go calls
-	// it (amd64, or linux/amd64); "": any.
+	// Arch is a pattern for the architecture of the job's hosts, as Go names it (amd64, or
+	// linux/amd64); "": any.
 	Arch string
-	// Execs are the programs, one for all or one for each, which SetExec may change;
-	// nil, and "": the one that the caller runs, with its arguments.
+	// Execs are the programs, one for all or one for each; SetExec may change them. nil and
+	// "" mean the caller's program with its arguments.
 	Execs []string
-	// Soft takes as many places as have free slots, if that is at least one, in the
-	// order of the requests that have the same node; if there are none it waits as
-	// CommSpawn, for those that are about to come free. Else it is hard: all, for which
-	// it waits as long as the caller does, and where hosts may have more processes than
-	// slots (no --strict-slots) it takes these.
+	// Soft takes the free slots, at least one, in the order of the requests with the same
+	// node. If there is no free slot it waits for slots that are about to come free, as
+	// CommSpawn does. Without Soft the request is hard: it takes all N slots, and waits for
+	// them as long as the caller does. Where hosts may have more processes than slots (no
+	// --strict-slots) a hard request exceeds the slots.
 	Soft bool
-	// Scheduler is for the scheduler, gompirun, alone: "", or "wait=DURATION": how long
-	// to wait for slots that others have.
+	// Scheduler is for the scheduler, gompirun: "", or "wait=DURATION", how long to wait
+	// for slots that others have.
 	Scheduler string
 }
 
-// check refuses what cannot be asked for.
+// check refuses a request that exceeds the bounds of the protocol, and returns the message.
 func (w *Places) check() (m *protocol.Spawn, err error) {
 	m = &protocol.Spawn{Do: protocol.SpawnReserve}
 	switch n := w.N; {
@@ -87,10 +87,10 @@ func (w *Places) check() (m *protocol.Spawn, err error) {
 	return m, nil
 }
 
-// hard reports whether it waits until it has all.
+// hard reports whether the request waits until it has all slots.
 func (w *Places) hard() bool { return !w.Soft && w.Scheduler == "" }
 
-// waitOf reads Places.Scheduler.
+// waitOf parses Places.Scheduler.
 func waitOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -101,12 +101,13 @@ func waitOf(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 || d > protocol.MaxSpawnWait {
-		return 0, fmt.Errorf("scheduler: %q is no duration up to %v", value, protocol.MaxSpawnWait)
+		return 0, fmt.Errorf("scheduler: %q is not a duration up to %v", value, protocol.MaxSpawnWait)
 	}
 	return d, nil
 }
 
-// checkArch holds a pattern to where this runs: all hosts of a job run one program.
+// checkArch compares a pattern with the architecture of this process: all hosts of a job run
+// one program.
 func checkArch(pattern string) error {
 	if pattern == "" {
 		return nil
@@ -114,7 +115,7 @@ func checkArch(pattern string) error {
 	for _, name := range []string{runtime.GOARCH, runtime.GOOS + "/" + runtime.GOARCH} {
 		switch ok, err := path.Match(pattern, name); {
 		case err != nil:
-			return fmt.Errorf("arch: %q is no pattern", pattern)
+			return fmt.Errorf("arch: %q is not a pattern", pattern)
 		case ok:
 			return nil
 		}
@@ -122,7 +123,7 @@ func checkArch(pattern string) error {
 	return fmt.Errorf("arch: the hosts of the job are %s/%s, not %q", runtime.GOOS, runtime.GOARCH, pattern)
 }
 
-// pick is the i-th of a list, or the only one; "": there is none.
+// pick returns the i-th string of a list, or its only one; "" for an empty list.
 func pick(list []string, i int) string {
 	switch len(list) {
 	case 0:
@@ -133,13 +134,15 @@ func pick(list []string, i int) string {
 	return list[i]
 }
 
-// Allocate takes places for processes and returns a request for each, inactive: with Soft
-// perhaps fewer than were asked for. They hold their slots until they are freed, or their
-// processes have exited, or the caller's process ends: then those that are not started are
-// given back. While there are too few slots a hard request waits, until ctx ends
-// (ErrCancelled); one that is Soft, or with want.Scheduler, is ErrSpawn when its time is
-// over. ErrSpawn at once where there can never be as many. Local, but for a round trip to
-// the head.
+// Allocate takes slots for processes and returns an inactive request for each. With Soft
+// there may be fewer than N. Local, but for a round trip to the head.
+//
+// A request holds its slot until it is freed, or its process has exited, or the caller's
+// process ends; that gives back the slots of processes that are not started. While there are
+// too few slots a hard request waits until ctx ends.
+//
+// Errors: mpi.ErrCancelled when ctx ends; mpi.ErrSpawn if there can never be enough slots, and
+// for a request with Soft or Scheduler when its time is over; mpi.ErrArg.
 func Allocate(ctx context.Context, p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	ops, err := Iallocate(p, want)
 	if err != nil {
@@ -157,8 +160,8 @@ func Allocate(ctx context.Context, p *mpi.Process, want Places) ([]*mpi.Persiste
 	return Served(ops)
 }
 
-// Served frees those requests of an Iallocate that is complete which have got no place,
-// and returns the others.
+// Served returns the requests of a complete Iallocate that have a slot, and frees the others.
+// Local.
 func Served(ops []*mpi.Persistent) (served []*mpi.Persistent, err error) {
 	var none []*mpi.Persistent
 	for _, op := range ops {
@@ -171,17 +174,17 @@ func Served(ops []*mpi.Persistent) (served []*mpi.Persistent, err error) {
 	return served, mpi.FreeAll(none)
 }
 
-// Iallocate starts an Allocate: the requests are active, and complete together. What
-// could not be had is the error of each. With Soft some may have got no place: they have
-// no Nodename, and cannot be started. Cancel of one of them gives up all, if they are not
-// served. An error of the call itself is one of its arguments, ErrArg. Local.
+// Iallocate starts an Allocate. Its requests are active, and complete together, with the
+// errors of Allocate. Local. With Soft some requests may have no slot: they have no Nodename,
+// and cannot be started. Cancel of one request cancels all, until they complete. Error:
+// mpi.ErrArg.
 func Iallocate(p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	m, err := want.check()
 	if err != nil {
 		return nil, p.Self().Core().Fail(fault.Arg, opAllocate, mpi.ProcNull, -1, -1, "", err)
 	}
 	ctx, cancel := p.Core().Process().WhileJob(nil)
-	a := &allocation{p: p, cancel: cancel, left: want.N}
+	a := &allocation{p: p, cancel: cancel, live: want.N}
 	ops := make([]*mpi.Persistent, want.N)
 	reqs := make([]mpi.Request, want.N)
 	for i := range ops {
@@ -193,32 +196,32 @@ func Iallocate(p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	go func() {
 		defer cancel()
 		b, err := p.Core().Process().Control.SpawnAll(ctx, m)
-		for want.hard() && errors.Is(err, protocol.ErrUndecided) { // it waits for a change no longer
+		for want.hard() && errors.Is(err, protocol.ErrUndecided) { // it does not wait for the undecided change
 			b, err = p.Core().Process().Control.SpawnAll(ctx, m)
 		}
 		a.served(ctx, m, &b, err)
 		for _, r := range reqs {
-			_ = r.GrequestComplete() // nobody else does
+			_ = r.GrequestComplete() // this goroutine alone completes it
 		}
 	}()
 	return ops, nil
 }
 
-// allocation is what one Allocate has got.
+// allocation is one Allocate and its slots.
 type allocation struct {
 	p      *mpi.Process
 	places []*place
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
-	set    uint32 // of the places; 0: it is not served
-	left   int    // places that are not freed
+	set    uint32 // of the slots; 0: not served
+	live   int    // slots that are not freed
 	gaveUp bool
-	over   bool         // it is decided
-	why    *fault.Fault // it has failed
+	over   bool         // the head has answered
+	why    *fault.Fault // why it has failed
 }
 
-// served says what has come of it.
+// served notes the answer of the head.
 func (a *allocation) served(ctx context.Context, m *protocol.Spawn, b *protocol.SpawnBody, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -231,7 +234,7 @@ func (a *allocation) served(ctx context.Context, m *protocol.Spawn, b *protocol.
 	}
 	a.gaveUp = false
 	a.set = b.World.Number
-	own, _ := os.Hostname() // where hosts have no names there is one
+	own, _ := os.Hostname() // a job without host names has one host
 	first, got := 0, 0
 	for i := range m.Parts {
 		for k := range int(b.Counts[i]) {
@@ -256,7 +259,7 @@ func (a *allocation) served(ctx context.Context, m *protocol.Spawn, b *protocol.
 	a.giveBack(freed)
 }
 
-// giveBack tells the head of places that are freed; mu is held.
+// giveBack returns freed slots to the head; mu is held.
 func (a *allocation) giveBack(list []*place) {
 	var b wire.MembersBuilder
 	for _, x := range list {
@@ -267,14 +270,14 @@ func (a *allocation) giveBack(list []*place) {
 	c, m := a.p.Core().Process().Control, b.Members()
 	switch {
 	case a.set == 0:
-	case a.left == 0:
-		_ = c.ReleaseSet(a.set) // a connection that is lost holds nothing; it gives back all
+	case a.live == 0:
+		_ = c.ReleaseSet(a.set) // releases all slots; a lost connection does so as well
 	case m.Len() > 0:
 		_ = c.Tell(&protocol.GiveBack{Members: m})
 	}
 }
 
-// queryPlace is of each request.
+// queryPlace is the Query of each request.
 func (x *place) queryPlace(st *mpi.Status) error {
 	a := x.of
 	a.mu.Lock()
@@ -290,7 +293,7 @@ func (x *place) queryPlace(st *mpi.Status) error {
 	return a.p.Self().Core().Fault(opAllocate, mpi.ProcNull, why)
 }
 
-// giveUp is Cancel of a request.
+// giveUp is the Cancel of each request.
 func (a *allocation) giveUp(complete bool) error {
 	a.mu.Lock()
 	a.gaveUp = a.gaveUp || !a.over

@@ -470,8 +470,8 @@ func earlyClient(ctx context.Context, w *mpi.Comm) error {
 	if err != nil {
 		return err
 	}
-	if _, err := proc.RemoteAttach(p.Self(), reqs[i]); want(err, mpi.ErrRequest, "nobody was met") != nil {
-		return want(err, mpi.ErrRequest, "nobody was met")
+	if _, err := proc.RemoteAttach(p.Self(), reqs[i]); want(err, mpi.ErrRequest, "has met no process") != nil {
+		return want(err, mpi.ErrRequest, "has met no process")
 	}
 	return errors.Join(d.Disconnect(), mpi.FreeAll(reqs), w.Barrier())
 }

@@ -22,29 +22,31 @@ const (
 	opSignal fault.Call = "Signal"
 )
 
-// Kind is that of the requests for processes. Each is active until it has its place, and
-// inactive then until Start, or Startall of package mpi: those that are started together
-// are one world, in their order, whose mpi://PARENT is the starter's mpi://SELF. It is
-// complete when the process has started, with ErrSpawn if it could not be, and goes on at
-// once with the second stage, until the process has exited: see ExitOf. The status of Wait,
-// Test and the others tells which of these is complete: see StageOf. A place serves
-// once. Free gives it back, or lets its process run by itself; of an unfinished Start too.
+// Kind is the kind of the requests for processes. A request passes these stages (StageOf):
+//   - Allocate makes it active until it has its slot.
+//   - Start, or Startall of package mpi, makes it active until the process has started, with
+//     mpi.ErrSpawn if that failed. Processes that are started together are one world, in
+//     their order, whose mpi://PARENT is the starter's mpi://SELF.
+//   - It is then active again at once, until the process has exited (ExitOf).
+//
+// A slot serves once. Free gives back the slot, or lets its process run by itself, also while
+// Start is under way.
 //
 // A process that joins the job is like any other from then on: without --ft its death ends
-// the job. How one ends that never does is said by ExitOf, and counts for nothing else.
+// the job. For a process that never joins only ExitOf reports the end.
 var Kind = &mpi.RequestKind{Name: "Process", Start: start, Next: next, Free: free}
 
-// Stage is what a request for a process has come to.
+// Stage is a stage of a request for a process.
 type Stage uint8
 
 // The stages, in the order in which a request is complete.
 const (
-	Allocated Stage = iota + 1 // it has its place
+	Allocated Stage = iota + 1 // it has its slot
 	Started                    // the process has started
 	Exited                     // the process has exited
 )
 
-// String gives the stage in lower case.
+// String returns the stage in lower case.
 func (s Stage) String() string {
 	switch s {
 	case 0:
@@ -59,36 +61,37 @@ func (s Stage) String() string {
 	return fmt.Sprintf("stage %d", uint8(s))
 }
 
-// StageOf is the stage with the completion of which a call has returned st: Wait and Test,
-// alone and among others, GetStatus. 0: st is of no request for a process, or of one that
-// was cancelled, got no place or was inactive. An error beside the status is that of this
-// stage. Local.
+// StageOf returns the stage whose completion st reports: st is of Wait, Test, GetStatus or
+// one of their forms for several requests. An error beside st belongs to this stage. 0 means
+// that st is of another kind of request, or of one that was cancelled, got no slot or was
+// inactive. Local.
 func StageOf(st mpi.Status) Stage { return Stage(st.Stage) }
 
-// place is the state of a request. Its allocation's lock guards what follows exec.
+// place is the state of a request: a slot and its process. The lock of its allocation guards
+// the fields behind args.
 type place struct {
 	of   *allocation
 	exec string
 	args []string
 
-	id      wire.ProcID // none: it has got no place
+	id      wire.ProcID // zero: it has no slot
 	node    string
 	started bool
-	asking  bool         // the head has not said whether it has started
-	freed   bool         // while it was asked: to be given back then
-	why     *fault.Fault // it could not be started
-	exit    mpi.Request  // the second stage; null: it has not begun, or is with the operation
+	asking  bool         // the head has not answered the start
+	freed   bool         // if asking: it is given back after the answer
+	why     *fault.Fault // why it could not be started
+	exit    mpi.Request  // the second stage; null: not begun, or taken by next
 	exited  *Exit
-	lost    *fault.Fault // nobody says how it has exited
+	lost    *fault.Fault // why its exit is not known
 }
 
 // Exit is how a process has exited.
 type Exit struct {
-	Status int    // as gompirun exits with it: its own, or 128 and a signal's number; -1: nobody knows
-	How    string // for people
+	Status int    // as gompirun reports it: its own, or 128 and the number of a signal; -1: not known
+	How    string // the same in words
 }
 
-// placeOf is the state of op; nil: that is of another kind.
+// placeOf returns the state of op; nil: op is of another kind.
 func placeOf(op *mpi.Persistent) *place {
 	if op == nil || op.Kind() != Kind {
 		return nil
@@ -101,14 +104,14 @@ func (x *place) lock() (unlock func()) {
 	return x.of.mu.Unlock
 }
 
-// fail is an error of a call on a place.
+// fail returns the error of a call on a slot.
 func (a *allocation) fail(class fault.Class, op fault.Call, format string, args ...any) error {
 	return a.p.Self().Core().Fail(class, op, mpi.ProcNull, -1, -1, "", fmt.Errorf(format, args...))
 }
 
-var errKind = &mpi.Error{Class: mpi.ErrRequest, Op: string(opSet), Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New("it is no request for a process")}
+var errKind = &mpi.Error{Class: mpi.ErrRequest, Op: string(opSet), Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New("it is not a request for a process")}
 
-// edit changes what is to run at a place that is not started.
+// edit changes the program of a slot that is not started.
 func edit(op *mpi.Persistent, f func(x *place)) error {
 	x := placeOf(op)
 	if x == nil {
@@ -126,19 +129,21 @@ func edit(op *mpi.Persistent, f func(x *place)) error {
 	return nil
 }
 
-// SetExec says which program a process is to run, which is not started: its name or path,
-// as of Command.Program. ErrRequest otherwise. Local. MPI_Set_exec of Gropp and Lusk.
+// SetExec chooses the program of a process that is not started, by its name or path, as
+// Command.Program does. Local. Error: mpi.ErrRequest if it was started or freed.
+// MPI_Set_exec of Gropp and Lusk.
 func SetExec(op *mpi.Persistent, exec string) error {
 	return edit(op, func(x *place) { x.exec = exec })
 }
 
-// SetArgs says with which arguments, without the program's name. Local. MPI_Set_args.
+// SetArgs chooses the arguments of a process that is not started, without the program's
+// name. Local. Error: mpi.ErrRequest if it was started or freed. MPI_Set_args.
 func SetArgs(op *mpi.Persistent, args ...string) error {
 	return edit(op, func(x *place) { x.args = slices.Clone(args) })
 }
 
-// Nodename is the host of a place, as the scheduler has chosen it: "" while there is none.
-// Local. MPI_Get_nodename.
+// Nodename returns the host of a slot, as the scheduler has chosen it; "" before that. Local.
+// MPI_Get_nodename.
 func Nodename(op *mpi.Persistent) string {
 	x := placeOf(op)
 	if x == nil {
@@ -148,9 +153,9 @@ func Nodename(op *mpi.Persistent) string {
 	return x.node
 }
 
-// JSInfo is what the scheduler has filled in, for people and for other schedulers: the
-// number of the process in its job, and its host; "" while there is none. Local.
-// MPI_Get_jsinfo.
+// JSInfo returns the scheduler's information on a slot, for people and for other schedulers:
+// the number of the process in its job, and its host; "" before the scheduler has chosen.
+// Local. MPI_Get_jsinfo.
 func JSInfo(op *mpi.Persistent) string {
 	x := placeOf(op)
 	if x == nil {
@@ -163,7 +168,7 @@ func JSInfo(op *mpi.Persistent) string {
 	return fmt.Sprintf("job=%016x process=%d node=%s", uint64(x.id.Job), x.id.Serial, x.node)
 }
 
-// ExitOf is how a process has exited; false: it has not, as far as its request says.
+// ExitOf returns how a process has exited; false: its request has not reported that yet.
 // Local.
 func ExitOf(op *mpi.Persistent) (Exit, bool) {
 	x := placeOf(op)
@@ -177,7 +182,7 @@ func ExitOf(op *mpi.Persistent) (Exit, bool) {
 	return *x.exited, true
 }
 
-// start is that of Kind: they are one world.
+// start is the Start of Kind: the processes are one world.
 func start(ops []*mpi.Persistent) ([]mpi.Request, error) {
 	list := make([]*place, len(ops))
 	for i, op := range ops {
@@ -196,17 +201,17 @@ func start(ops []*mpi.Persistent) ([]mpi.Request, error) {
 		c := p.Core().Process()
 		b, err := c.Control.SpawnAll(c.Ctx, m)
 		if err == nil {
-			_ = c.Control.ReleaseSet(b.World.Number) // a connection that is lost holds nothing
+			_ = c.Control.ReleaseSet(b.World.Number) // a lost connection releases it as well
 		}
 		for i, x := range list {
 			x.began(err)
-			_ = reqs[i].GrequestComplete() // nobody else does
+			_ = reqs[i].GrequestComplete() // this goroutine alone completes it
 		}
 	}()
 	return reqs, nil
 }
 
-// startOf is what the head is asked for; the places are taken.
+// startOf returns the message that starts processes, and marks their slots as started.
 func startOf(list []*place) (*protocol.Spawn, error) {
 	m := &protocol.Spawn{Do: protocol.SpawnStart}
 	var at wire.MembersBuilder
@@ -216,11 +221,11 @@ func startOf(list []*place) (*protocol.Spawn, error) {
 			defer x.lock()()
 			switch {
 			case x.id == (wire.ProcID{}):
-				return errors.New("it has no place")
+				return errors.New("it has no slot")
 			case x.started:
 				return errors.New("it was started before")
 			case x.exec == "" && len(x.args) > 0:
-				return fmt.Errorf("%d arguments of no program", len(x.args))
+				return fmt.Errorf("%d arguments, but no program", len(x.args))
 			}
 			x.started, x.asking = true, true
 			return nil
@@ -248,14 +253,14 @@ func startOf(list []*place) (*protocol.Spawn, error) {
 	return m, nil
 }
 
-// began: x has started, or why not.
+// began notes that x has started, or why not.
 func (x *place) began(err error) {
 	p := x.of.p
 	defer x.lock()()
 	x.asking = false
 	switch {
 	case x.freed: // it runs by itself
-		x.of.left--
+		x.of.live--
 		x.of.giveBack([]*place{x})
 		return
 	case err != nil:
@@ -278,7 +283,7 @@ func (x *place) await(exit mpi.Request) {
 		x.exited = &Exit{Status: int(b.Status), How: b.Text}
 	}
 	unlock()
-	_ = exit.GrequestComplete() // nobody else does
+	_ = exit.GrequestComplete() // this goroutine alone completes it
 }
 
 func (x *place) queryStart(st *mpi.Status) error {
@@ -301,7 +306,7 @@ func (x *place) failure(op fault.Call, why **fault.Fault) error {
 	return x.of.p.Self().Core().Fault(op, mpi.ProcNull, f)
 }
 
-// next is that of Kind: the second stage.
+// next is the Next of Kind: the second stage.
 func next(op *mpi.Persistent) (r mpi.Request) {
 	x := op.State().(*place)
 	defer x.lock()()
@@ -309,7 +314,7 @@ func next(op *mpi.Persistent) (r mpi.Request) {
 	return r
 }
 
-// free is that of Kind: one message for all of an allocation.
+// free is the Free of Kind: one message for all slots of an allocation.
 func free(ops []*mpi.Persistent) error {
 	for len(ops) > 0 {
 		a := ops[0].State().(*place).of
@@ -321,7 +326,7 @@ func free(ops []*mpi.Persistent) error {
 		a.mu.Lock()
 		for _, op := range ops[:n] {
 			x := op.State().(*place)
-			if x.freed = true; !x.exit.IsNull() { // nobody waits for it any more
+			if x.freed = true; !x.exit.IsNull() { // no call can wait for it any more
 				_ = x.exit.Free()
 				x.exit = mpi.Request{}
 			}
@@ -329,9 +334,9 @@ func free(ops []*mpi.Persistent) error {
 				list = append(list, x)
 			}
 		}
-		a.left -= len(list)
+		a.live -= len(list)
 		a.giveBack(list)
-		unneeded := a.left == 0 && !a.over
+		unneeded := a.live == 0 && !a.over
 		a.mu.Unlock()
 		if unneeded {
 			a.cancel()
@@ -345,17 +350,17 @@ func free(ops []*mpi.Persistent) error {
 func sendable(m wire.Members) error {
 	switch {
 	case !m.Check():
-		return errors.New("a request is given twice")
+		return errors.New("the same request is given twice")
 	case len(m.Ranges()) > protocol.MaxRanges:
-		return fmt.Errorf("%d rows of processes, at most %d allowed", len(m.Ranges()), protocol.MaxRanges)
+		return fmt.Errorf("%d ranges of processes, at most %d allowed", len(m.Ranges()), protocol.MaxRanges)
 	}
 	return nil
 }
 
-// Signal sends a signal of the operating system to the processes of some requests, and
-// what they have started. Processes that have exited are passed over; ErrRequest for one that is not
-// started. What a signal does to a process counts as if it had come from elsewhere.
-// Local, but for one round trip to the head. MPI_Signal.
+// Signal sends a signal of the operating system to the processes of requests, and to the
+// processes that these have started. It skips processes that have exited. A death by the
+// signal counts as any other. Local, but for one round trip to the head. Errors:
+// mpi.ErrRequest for a process that is not started; mpi.ErrArg. MPI_Signal.
 func Signal(signal syscall.Signal, ops ...*mpi.Persistent) error {
 	if len(ops) == 0 {
 		return nil
