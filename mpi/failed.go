@@ -6,12 +6,11 @@ import "gompi/internal/base/fault"
 
 const opSyncFailed fault.Call = "SyncFailed"
 
-// SyncFailed waits until this process knows of every failure that the launcher
-// has seen when it is called, and returns Failed. A call that fails with
-// ErrProcFailed has told of one: others may have died with it. Survivors that
-// make a communicator of the living (CommFromGroup) need not agree before: who
-// has heard of fewer failures fails in it, and tries again. Local; it gives up
-// when the context of c ends.
+// SyncFailed waits until this process knows of every failure that the launcher has seen by
+// now, and returns Failed. Local. A call that fails with ErrProcFailed reports one death, and
+// others may have died at the same time. Survivors that make a communicator of the living
+// processes (CommFromGroup) need not agree before: a process that knows of fewer failures
+// gets an error there, and tries again. Error: ErrCancelled when the context of c ends.
 func (c *Comm) SyncFailed() ([]int, error) {
 	if err := c.exists(opSyncFailed); err != nil {
 		return nil, err

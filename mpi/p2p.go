@@ -11,7 +11,7 @@ import (
 	"gompi/internal/engine"
 )
 
-// The calls, as errors and roll calls name them.
+// The calls, as errors and reports of blocked calls name them.
 const (
 	opSend      fault.Call = "Send"
 	opSsend     fault.Call = "Ssend"
@@ -26,27 +26,27 @@ const (
 	opRecvNew   fault.Call = "RecvNew"
 )
 
-// Send sends buf to rank dest with tag, and returns when buf may be reused:
-// the message is copied or delivered. It may wait for the matching receive.
-// dest may be ProcNull. MPI 4.1 section 3.2.1.
+// Send sends buf to rank dest with tag. dest may be ProcNull. Local in effect, but it may
+// wait for the matching receive. On return buf may be reused: the message is copied or
+// delivered. Errors: ErrRank, ErrTag, ErrType; ErrProcFailed, ErrLeft or ErrUnreachable if
+// dest cannot be reached. MPI 4.1 section 3.2.1.
 func Send[T any](c *Comm, buf []T, dest, tag int) error {
 	return c.send(opSend, BufOf(buf), dest, tag, engine.Standard, false)
 }
 
-// Ssend is Send that returns only after the message was matched.
+// Ssend is Send that returns only when a receive has matched the message.
 // MPI 4.1 section 3.4.
 func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
 	return c.send(opSsend, BufOf(buf), dest, tag, engine.Synchronous, false)
 }
 
-// Rsend is Send by which the caller promises that the matching receive is
-// posted. MPI 4.1 section 3.4.
+// Rsend is Send whose matching receive the caller knows to be posted. MPI 4.1 section 3.4.
 func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return c.send(opRsend, BufOf(buf), dest, tag, engine.Ready, false)
 }
 
-// Isend starts a Send. buf belongs to the library until the request is
-// complete. MPI 4.1 section 3.7.2.
+// Isend starts a Send. Local. buf must not be changed until the request is complete; the
+// request has the errors. MPI 4.1 section 3.7.2.
 func Isend[T any](c *Comm, buf []T, dest, tag int) Request {
 	return c.isend(opIsend, BufOf(buf), dest, tag, engine.Standard, false)
 }
@@ -61,11 +61,16 @@ func Irsend[T any](c *Comm, buf []T, dest, tag int) Request {
 	return c.isend(opIrsend, BufOf(buf), dest, tag, engine.Ready, false)
 }
 
-// Recv receives the next message from source (or AnySource) with tag (or
-// AnyTag) into buf and returns its status. A message longer than buf fills buf
-// and gives ErrTruncate; one of other basic elements than T is dropped and gives
-// ErrType, unless one side is bytes. The sender is unharmed. MPI 4.1 sections
-// 3.2.4 and 3.3.
+// Recv receives the next message from source (or AnySource) with tag (or AnyTag) into buf
+// and returns its status. It waits for the message. On return the message is in buf.
+//
+// Errors, which do not affect the sender:
+//   - ErrTruncate: the message is longer than buf, which it fills.
+//   - ErrType: the message has other basic elements than T, and neither side is bytes. It
+//     is dropped.
+//   - ErrRank, ErrTag; ErrProcFailed, ErrLeft or ErrUnreachable if source cannot send any more.
+//
+// MPI 4.1 sections 3.2.4 and 3.3.
 func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	b := BufOf(buf)
 	if n, ok := c.recvNow(b, source, tag); ok {
@@ -74,29 +79,28 @@ func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	return c.recv(opRecv, b, source, tag)
 }
 
-// Irecv starts a Recv. buf belongs to the library until the request is
-// complete. MPI 4.1 section 3.7.2.
+// Irecv starts a Recv. Local. buf must not be used until the request is complete; the
+// request has the errors. MPI 4.1 section 3.7.2.
 func Irecv[T any](c *Comm, buf []T, source, tag int) Request {
 	return c.irecv(opIrecv, BufOf(buf), source, tag, false)
 }
 
-// Sendrecv sends one message and receives another, without deadlock whatever
-// the order of the partners. The buffers must not overlap.
-// MPI 4.1 section 3.10.
+// Sendrecv sends one message and receives another. It does not deadlock, whatever the order
+// of the partners. The buffers must not overlap; on return both may be reused. Errors: those of
+// Send and Recv; ErrArg for buffers that overlap. MPI 4.1 section 3.10.
 func Sendrecv[S, R any](c *Comm, send []S, dest, sendTag int, recv []R, source, recvTag int) (Status, error) {
 	return c.sendrecv(BufOf(send), dest, sendTag, BufOf(recv), source, recvTag)
 }
 
-// SendrecvReplace is Sendrecv with one buffer: what is received replaces what
-// was sent. MPI 4.1 section 3.10.
+// SendrecvReplace is Sendrecv with one buffer: the message received replaces the message
+// sent. MPI 4.1 section 3.10.
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
 	out := append([]T(nil), buf...)
 	return c.sendrecv(BufOf(out), dest, sendTag, BufOf(buf), source, recvTag)
 }
 
-// Isendrecv starts a Sendrecv. Both buffers belong to the library until the
-// request is complete; its status is the received message's.
-// MPI 4.1 section 3.10.
+// Isendrecv starts a Sendrecv. Local. Both buffers must not be used until the request is
+// complete. Its status is that of the received message. MPI 4.1 section 3.10.
 func Isendrecv[S, R any](c *Comm, send []S, dest, sendTag int, recv []R, source, recvTag int) Request {
 	return c.isendrecv(BufOf(send), dest, sendTag, BufOf(recv), source, recvTag)
 }
@@ -107,10 +111,9 @@ func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag in
 	return c.isendrecv(BufOf(out), dest, sendTag, BufOf(buf), source, recvTag)
 }
 
-// RecvNew waits for the next fitting message, allocates a slice of its length
-// and receives it. A message of more bytes than this process could ever have
-// is dropped with ErrNoMemory; its sender is unharmed.
-// MPI 4.1 section 3.8.2 (matched probe).
+// RecvNew waits for the next matching message, allocates a slice of its length and receives
+// it. Errors: those of Recv; ErrNoMemory for a message of more bytes than this process can
+// have, which is dropped without effect on the sender. MPI 4.1 section 3.8.2 (matched probe).
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	if b := BufOf[T](nil); b.b.Type.Err != nil { // or the message would be lost
 		return nil, emptyStatus(), c.badRecv(opRecvNew, &b, source, tag)
@@ -134,8 +137,8 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 	return buf, st, err
 }
 
-// instead gives the reason for which a message was received into nothing, in
-// place of the truncation that this gave.
+// instead returns why a message was received into an empty buffer, in place of the
+// truncation error of that receive.
 func instead(err, why error) error {
 	if errors.Is(err, ErrTruncate) {
 		return why
@@ -143,7 +146,7 @@ func instead(err, why error) error {
 	return err
 }
 
-// badSend finds what is wrong with the arguments of a send.
+// badSend returns what is wrong with the arguments of a send.
 func (c *Comm) badSend(op fault.Call, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
@@ -180,8 +183,9 @@ func (c *Comm) tagError(op fault.Call, peer, tag int) error {
 	return c.fail(&argFault{class: ErrTag, op: op, at: atPeer(peer), err: fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag)})
 }
 
-// fillSend and fillRecv set the fields one by one: a literal is built aside and
-// moved in wider pieces than it was written, which takes 6 ns.
+// fillSend fills in the arguments of a send. It and fillRecv set the fields one by one: a
+// literal would be built elsewhere and copied in wider pieces than it was written in, which
+// takes 6 ns.
 func (c *Comm) fillSend(a *engine.SendArgs, op fault.Call, b Buf, dest, tag int, mode engine.Mode, value bool) {
 	a.Op, a.Buf, a.Dest, a.Tag, a.Plane = op, b.b, int32(dest), int32(tag), wire.TrafficP2P
 	a.Mode, a.Value, a.User = mode, value, c.user
@@ -233,8 +237,8 @@ func (c *Comm) isend(op fault.Call, b Buf, dest, tag int, mode engine.Mode, valu
 	return Request{c.core.Engine.Isend(c.core.Ctx, &a)}
 }
 
-// recvNow is the short way of a plain receive; false: recv must be called. It
-// returns no Status, because moving one through memory takes 6 ns.
+// recvNow is the fast path of a plain receive; false: call recv. It returns no Status,
+// because moving one through memory takes 6 ns.
 func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
 	if c == nil || uint(source) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.Check != nil {
 		return 0, false
@@ -280,7 +284,7 @@ func (c *Comm) irecv(op fault.Call, b Buf, source, tag int, value bool) Request 
 	return Request{c.core.Engine.Irecv(c.core.Ctx, &a)}
 }
 
-// badSendrecv finds what is wrong with the arguments before anything is sent.
+// badSendrecv returns what is wrong with the arguments, before anything is sent.
 func (c *Comm) badSendrecv(op fault.Call, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
 	if s.b.Overlaps(r.b) {
 		return c.fail(&argFault{class: ErrArg, op: op, at: atPeerTag(dest, sendTag), err: fmt.Errorf("the buffers overlap: use %sReplace", op)})

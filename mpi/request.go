@@ -10,10 +10,9 @@ import (
 	"gompi/internal/engine"
 )
 
-// Request is a nonblocking operation: a small value. The zero Request is the
-// null request. A request that has been completed by Wait or Test, or freed,
-// is stale: using it again gives ErrRequest (Wait, Test) without harm to
-// whatever came after it. MPI 4.1 section 3.7.
+// Request is a nonblocking operation: a small value. The zero Request is the null request. A
+// request that Wait or Test has completed, or that was freed, is stale: Wait and Test of it
+// return ErrRequest, and affect no later operation. MPI 4.1 section 3.7.
 type Request struct{ h engine.Handle }
 
 // IsNull reports whether r is the null request.
@@ -41,10 +40,10 @@ func outcome(o *engine.Outcome, last bool) (Status, error) {
 	return st, nil
 }
 
-// Wait blocks until the operation is complete and frees the request. It is
-// local in effect, but completion may need the peer. The null request returns
-// at once with an empty status. Errors of the operation come out here. One
-// goroutine at a time may wait for a request. MPI 4.1 section 3.7.3.
+// Wait blocks until the operation is complete and frees the request. Local in effect, but
+// completion may need the peer. One goroutine at a time may wait for a request. On return
+// the buffers of the operation may be used. The null request returns at once with an empty
+// status. Errors: those of the operation; ErrRequest. MPI 4.1 section 3.7.3.
 func (r Request) Wait() (Status, error) {
 	e := r.h.Engine()
 	if e == nil {
@@ -64,8 +63,8 @@ func (r Request) alone(last bool) (Status, error) {
 	return outcome(&o, last)
 }
 
-// Test is Wait that does not block: done is false if the operation goes on.
-// When it is true the request is freed. MPI 4.1 section 3.7.3.
+// Test is Wait without blocking: done is false while the operation goes on. If done is true
+// the request is freed. MPI 4.1 section 3.7.3.
 func (r Request) Test() (done bool, st Status, err error) {
 	e := r.h.Engine()
 	if e == nil {
@@ -96,9 +95,9 @@ func (r Request) GetStatus() (done bool, st Status, err error) {
 	return true, st, err
 }
 
-// Cancel asks to withdraw a send or a receive, or calls what a Grequest says. It is
-// local and returns at once; the request must still be completed, and its status tells
-// whether it was Cancelled. Other operations cannot be cancelled (ErrRequest).
+// Cancel requests that a send or a receive is withdrawn, or calls Cancel of a Grequest.
+// Local; it returns at once. The caller must still complete the request, whose status says
+// whether it was Cancelled. Error: ErrRequest for other operations, which cannot be cancelled.
 // MPI 4.1 section 3.8.4.
 func (r Request) Cancel() error {
 	e := r.h.Engine()
@@ -112,10 +111,10 @@ func (r Request) Cancel() error {
 	return refusal(opCancel, &o)
 }
 
-// Free gives up the request of a send, a receive or a Grequest: the operation
-// completes by itself, and nobody learns when. The buffer must not be touched before
-// the peer is known to have what it needs. Requests of other operations cannot be
-// freed (ErrRequest). MPI 4.1 section 3.7.3.
+// Free releases the request of a send, a receive or a Grequest: the operation completes by
+// itself, and reports neither its end nor its errors. Local. The buffer must not be used before
+// the program knows by other means that the operation is complete. Error: ErrRequest for other
+// operations. MPI 4.1 section 3.7.3.
 func (r Request) Free() error {
 	e := r.h.Engine()
 	if e == nil {

@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// SaidOnce is where a program writes what one of its ranks should say before
-// they join the job, such as its usage: standard error of the rank that was
-// started first and of a process without gompirun, nothing of the others.
+// SaidOnce returns a writer for text that only one rank should print before the ranks join
+// the job, such as usage. It is standard error in rank 0 of gompirun and in a process without
+// gompirun, and discards the text in the other ranks. Local.
 //
 //	flag.CommandLine.SetOutput(mpi.SaidOnce())
 func SaidOnce() io.Writer {

@@ -156,7 +156,7 @@ func TestCommSpawnRefused(t *testing.T) {
 			{"0 processes", mpi.Command{Program: "child"}},
 			{"not a, a:b or a:b:c", mpi.Command{Program: "child", Procs: 1, Soft: "x"}},
 			{"not NAME=VALUE", mpi.Command{Program: "child", Procs: 1, Env: []string{"=1"}}},
-			{"arguments of no", mpi.Command{Args: []string{"x"}, Procs: 1}},
+			{"but no program", mpi.Command{Args: []string{"x"}, Procs: 1}},
 			{"byte 0", mpi.Command{Program: "a\x00b", Procs: 1}},
 		} {
 			_, codes, err := mpi.CommSpawn(w, x.cmd, 1)

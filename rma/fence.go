@@ -11,15 +11,18 @@ import (
 
 const opFence fault.Call = "Window.Fence"
 
-// Fence ends an epoch and offers the next, in which every rank may access the
-// memory of every other. It begins with the caller's first access, and must be
-// ended by a Fence before the caller locks or starts anything. All accesses made before it by any rank have happened
-// at their targets when it returns. assert may have NoStore, NoPut, NoPrecede
-// and NoSucceed. It is a barrier. While a lock is held, or an epoch of Start or
-// Post is open, it is ErrRMASync. If it fails on a rank it does so on all ranks, on
-// those that could have gone on with ErrAborted; the window can be used on: what was
-// accessed in the epoch that the Fence should have ended may have happened or not.
-// Collective. MPI 4.1 section 12.5.1.
+// Fence ends an epoch and offers the next one, in which every rank may access the memory of
+// every other. It is a barrier. Collective over the window.
+//
+// On return all accesses that any rank made before it are complete at their targets, and the
+// caller's buffers may be used. The offered epoch begins with the caller's first access; a
+// Fence must end it before the caller locks or starts anything. assert may have NoStore,
+// NoPut, NoPrecede and NoSucceed.
+//
+// Errors: ErrRMASync while a lock is held, or an epoch of Start or Post is open. A Fence that
+// fails on one rank fails on all, with ErrAborted on those that could have gone on. The window
+// stays usable; the accesses of that epoch may or may not have happened.
+// MPI 4.1 section 12.5.1.
 func (w *Window) Fence(assert Assert) error {
 	c, err := w.alive(opFence)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	opUnlockAll fault.Call = "Window.UnlockAll"
 )
 
-// LockKind says whether others may hold the lock, too.
+// LockKind says whether other ranks may hold the lock as well.
 type LockKind uint8
 
 // The kinds of locks. MPI 4.1 section 12.5.3.
@@ -27,11 +27,13 @@ const (
 	LockExclusive
 )
 
-// Lock begins an epoch in which the caller may access the memory of rank, and
-// waits until it has the lock: those who ask get it in the order in which they
-// ask, shared ones that follow each other together. The lock of a rank that has
-// died is passed over; while it held the lock, those that wait get
-// ErrProcFailed. assert may have NoCheck: then no lock is taken.
+// Lock begins an epoch in which the caller may access the memory of rank. Not collective. It
+// waits until it has the lock. Ranks get a lock in the order of their requests; shared
+// locks that follow each other are held together. assert may have NoCheck: then no lock is
+// taken.
+//
+// Errors: ErrProcFailed if a rank has died that held the lock; the lock of a rank that had
+// died before passes on. ErrRMASync in another epoch; ErrRank, ErrLockType.
 // MPI 4.1 section 12.5.3.
 func (w *Window) Lock(kind LockKind, rank int, assert Assert) error {
 	c, err := w.usable(opLock)
@@ -85,7 +87,8 @@ func (w *Window) Lock(kind LockKind, rank int, assert Assert) error {
 	return err
 }
 
-// Unlock ends the epoch of Lock: the caller's accesses have happened at rank.
+// Unlock ends the epoch of Lock. Not collective. On return the caller's accesses are
+// complete at rank, and its buffers may be used.
 // MPI 4.1 section 12.5.3.
 func (w *Window) Unlock(rank int) error {
 	c, err := w.usable(opUnlock)

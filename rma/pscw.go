@@ -18,9 +18,9 @@ const (
 	opTest     fault.Call = "Window.Test"
 )
 
-// Post begins an epoch in which the ranks of group, a part of the window's, may
-// access the caller's memory by Start. It does not wait. assert may have
-// NoCheck, NoStore and NoPut. Local in effect. MPI 4.1 section 12.5.2.
+// Post begins an epoch in which the ranks of group, a part of the window's, may access the
+// caller's memory by Start. Local in effect; it does not wait. assert may have NoCheck,
+// NoStore and NoPut. Errors: ErrRMASync, ErrRank. MPI 4.1 section 12.5.2.
 func (w *Window) Post(group mpi.Group, assert Assert) error {
 	c, err := w.usable(opPost)
 	if err != nil {
@@ -139,8 +139,8 @@ func (w *Window) forsake() {
 	}
 }
 
-// Complete ends the epoch of Start: the caller's accesses have happened at
-// their targets. MPI 4.1 section 12.5.2.
+// Complete ends the epoch of Start. On return the caller's accesses are complete at their
+// targets, and its buffers may be used. MPI 4.1 section 12.5.2.
 func (w *Window) Complete() error {
 	c, err := w.usable(opComplete)
 	if err != nil {
@@ -162,9 +162,9 @@ func (w *Window) Complete() error {
 	return err
 }
 
-// Wait ends the epoch of Post: it returns when each of its ranks has called
-// Complete, or, with ErrProcFailed, one has failed or its Start has because of
-// another's failure. Given up it leaves the epoch open.
+// Wait ends the epoch of Post. It returns when each rank of the epoch has called Complete.
+// Errors: ErrProcFailed if a rank has failed, or its Start has failed because of another
+// rank's failure; ErrCancelled when the window's context ends, which leaves the epoch open.
 // MPI 4.1 section 12.5.2.
 func (w *Window) Wait() error {
 	c, err := w.usable(opWait)
@@ -184,8 +184,7 @@ func (w *Window) Wait() error {
 	return err
 }
 
-// Test is Wait that does not block: done is false, and there is no error, if the
-// epoch goes on.
+// Test is Wait without blocking: done is false, without an error, while the epoch goes on.
 // MPI 4.1 section 12.5.2.
 func (w *Window) Test() (done bool, err error) {
 	c, err := w.usable(opTest)
