@@ -218,7 +218,7 @@ func stages(ctx context.Context, w *mpi.Comm) error {
 	if r.Kind() != proc.Kind || r.Active() || proc.Nodename(r) == "" || !strings.Contains(proc.JSInfo(r), "node="+proc.Nodename(r)) {
 		return fmt.Errorf("node %q, info %q", proc.Nodename(r), proc.JSInfo(r))
 	}
-	if err := errors.Join(want(proc.Signal(15, r), mpi.ErrRequest, "not started"), proc.SetArgs(r, "x"), want(r.Start(), mpi.ErrRequest, "of no program"), proc.SetArgs(r)); err != nil {
+	if err := errors.Join(want(proc.Signal(15, r), mpi.ErrRequest, "not started"), proc.SetArgs(r, "x"), want(r.Start(), mpi.ErrRequest, "but no program"), proc.SetArgs(r)); err != nil {
 		return err
 	}
 	// Among a message: the exit comes last.
@@ -315,7 +315,7 @@ func refused(ctx context.Context, w *mpi.Comm) error {
 		"2 nodes for 3":   {N: 3, Nodes: []string{"a", "b"}},
 		"2 programs":      {N: 3, Execs: []string{"a", "b"}},
 		"not wait":        {N: 1, Scheduler: "queue=7"},
-		"no duration":     {N: 1, Scheduler: "wait=x"},
+		"not a duration":     {N: 1, Scheduler: "wait=x"},
 		"arch: the hosts": {N: 1, Arch: "vax"},
 	} {
 		if _, err := proc.Iallocate(p, x); want(err, mpi.ErrArg, text) != nil {
