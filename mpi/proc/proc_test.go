@@ -315,7 +315,7 @@ func refused(ctx context.Context, w *mpi.Comm) error {
 		"2 nodes for 3":   {N: 3, Nodes: []string{"a", "b"}},
 		"2 programs":      {N: 3, Execs: []string{"a", "b"}},
 		"not wait":        {N: 1, Scheduler: "queue=7"},
-		"not a duration":     {N: 1, Scheduler: "wait=x"},
+		"not a duration":  {N: 1, Scheduler: "wait=x"},
 		"arch: the hosts": {N: 1, Arch: "vax"},
 	} {
 		if _, err := proc.Iallocate(p, x); want(err, mpi.ErrArg, text) != nil {
