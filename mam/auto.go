@@ -12,32 +12,33 @@ import (
 	"gompi/mpi"
 )
 
-// inputs are what Auto depends on beside the data and the number of ranks: rank 0's, which
-// all take.
+// inputs are what Auto depends on besides the data and the numbers of ranks. All take those of
+// rank 0.
 type inputs struct {
-	Cores     int         // that the job may use on rank 0's host
-	Hosts     int         // of the ranks
-	Transport string      // between ranks of a host
-	Model     *cost.Model `json:",omitempty"` // that gompirun was given; nil: the built-in one
+	Cores     int         // processors of rank 0's host that the job may use
+	Hosts     int         // the number of hosts of the ranks
+	Transport string      // the transport between ranks of a host
+	Model     *cost.Model `json:",omitempty"` // given to gompirun; nil: the built-in one
 }
 
-// autoMethods are those among which Auto chooses, the first of those that take as long.
+// autoMethods are the methods among which Auto chooses. Of methods with the same cost it takes
+// the first.
 var autoMethods = []Method{Pull, COL, P2P, RMALockall, RMALock}
 
-// look finds the inputs.
-func look(comm *mpi.Comm) (x inputs, err error) {
+// findInputs finds the inputs of this process.
+func findInputs(comm *mpi.Comm) (x inputs, err error) {
 	p := comm.Process().Core().Process()
 	if text := p.Setting(settings.MamModel); text != "" {
 		if x.Model, err = cost.Parse(text); err != nil {
 			return x, fmt.Errorf("%s: %w", settings.MamModel, err)
 		}
 	}
-	x.Cores, x.Hosts, x.Transport = max(p.Usable(), 1), hosts(comm), p.Transport
+	x.Cores, x.Hosts, x.Transport = max(p.Usable(), 1), hostCount(comm), p.Transport
 	return x, nil
 }
 
-// hosts is how many the ranks are on, the same on all.
-func hosts(comm *mpi.Comm) int {
+// hostCount returns the number of hosts that the ranks are on. It is the same on all.
+func hostCount(comm *mpi.Comm) int {
 	at := map[uint32]bool{}
 	for _, h := range comm.Core().Comm().Hosts() {
 		at[h] = true
@@ -45,12 +46,12 @@ func hosts(comm *mpi.Comm) int {
 	return max(len(at), 1)
 }
 
-// check says whether another process's inputs can be.
+// check checks the inputs of another process.
 func (x *inputs) check() error {
 	switch {
 	case x.Cores < 1 || x.Cores > layout.MaxRanks || x.Hosts < 1 || x.Hosts > layout.MaxRanks:
 		return fmt.Errorf("%d hosts of %d processors", x.Hosts, x.Cores)
-	case len(x.Transport) > mostName:
+	case len(x.Transport) > maxName:
 		return fmt.Errorf("a transport with a name of %d bytes", len(x.Transport))
 	case x.Model != nil:
 		return x.Model.Check()
@@ -58,10 +59,10 @@ func (x *inputs) check() error {
 	return nil
 }
 
-// choose fills in what the configuration leaves to Auto of method and strategy, the same
-// on all; why is what it goes by, "" where nothing was left.
-func (a *adoption) choose(x *inputs) (why string) {
-	c := &a.config
+// chooseAuto fills in method and strategy where the configuration leaves them to Auto. The choice
+// is the same on all. why gives the reason; "": nothing was left to Auto.
+func (rc *reconfiguration) chooseAuto(x *inputs) (why string) {
+	c := &rc.config
 	if c.Method != Auto && c.Strategy != Auto {
 		return ""
 	}
@@ -77,7 +78,7 @@ func (a *adoption) choose(x *inputs) (why string) {
 	if model == nil {
 		model = &cost.Builtin
 	}
-	w := a.work(x)
+	w := rc.work(x)
 	list := model.Best(w, names, c.Strategy <= Blocking, c.Strategy != Blocking)
 	if len(list) == 0 {
 		if c.Method == Auto {
@@ -109,59 +110,53 @@ func (a *adoption) choose(x *inputs) (why string) {
 	return why
 }
 
-// mayPull reports whether constant data may be read before a change is handed out.
-func (c *Config) mayPull() bool {
-	m := c.others()
-	return (m == Pull || m == Auto) && c.Strategy != Blocking
-}
-
-// work is what there is to do, on the target with the most of it.
-func (a *adoption) work(x *inputs) cost.Work {
-	w := cost.Work{NS: a.times.NS, ND: a.times.ND, Cores: x.Cores, Hosts: x.Hosts, Transport: x.Transport}
-	type load struct{ moved, fresh, late, lent int64 }
-	targets := make([]load, a.times.ND)
-	for _, y := range a.moves {
+// work returns what there is to do on the target with the most of it.
+func (rc *reconfiguration) work(x *inputs) cost.Work {
+	w := cost.Work{NS: rc.times.NS, ND: rc.times.ND, Cores: x.Cores, Hosts: x.Hosts, Transport: x.Transport}
+	type load struct{ moved, memory, late, preCopied int64 }
+	targets := make([]load, rc.times.ND)
+	for _, y := range rc.transfers {
 		if y.shared != nil && x.Hosts == 1 {
-			continue // it moves nowhere
+			continue // it does not move
 		}
 		w.Arrays++
 		for d := range targets {
-			moved, fresh := int64(0), int64(0)
+			moved, memory := int64(0), int64(0)
 			switch {
-			case y.Replicated && d >= len(a.stay):
-				fresh = y.Rule.N
-				moved = fresh
+			case y.Replicated && d >= len(rc.stay):
+				memory = y.Rule.N
+				moved = memory
 			case !y.Replicated:
-				fresh = y.next.Count(d)
-				moved = fresh
+				memory = y.nextSplit.Count(d)
+				moved = memory
 				if sideBySide(y) {
-					moved -= a.kept(y, d)
+					moved -= rc.keptElems(y, d)
 				}
 			}
 			t := &targets[d]
-			t.moved, t.fresh = t.moved+moved*y.Bytes, t.fresh+fresh*y.Bytes
+			t.moved, t.memory = t.moved+moved*y.Bytes, t.memory+memory*y.Bytes
 			if y.Mode == Variable {
 				t.late += moved * y.Bytes
-				if y.lent() {
-					t.lent += moved * y.Bytes
+				if y.canPreCopy() {
+					t.preCopied += moved * y.Bytes
 				}
 			}
 		}
 	}
 	for _, t := range targets {
-		w.Moved, w.Fresh = max(w.Moved, t.moved), max(w.Fresh, t.fresh)
-		w.Late, w.Lent = max(w.Late, t.late), max(w.Lent, t.lent)
+		w.Moved, w.Fresh = max(w.Moved, t.moved), max(w.Fresh, t.memory)
+		w.Late, w.Lent = max(w.Late, t.late), max(w.Lent, t.preCopied)
 	}
 	return w
 }
 
-// kept is how many elements a target has before and after the change.
-func (a *adoption) kept(y *move, target int) (n int64) {
-	if target >= len(a.stay) {
+// keptElems returns how many elements a target has both before and after the change.
+func (rc *reconfiguration) keptElems(y *transfer, target int) (n int64) {
+	if target >= len(rc.stay) {
 		return 0
 	}
-	for p := range layout.Receives(y.split, y.next, target) {
-		if p.From == a.stay[target] {
+	for p := range layout.Receives(y.split, y.nextSplit, target) {
+		if p.From == rc.stay[target] {
 			n += p.Len
 		}
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 // adoptionFor is what a process knows of a change in which the first ranks stay.
-func adoptionFor(t *testing.T, c Config, ns, nd int, arrays ...*array) *adoption {
+func adoptionFor(t *testing.T, c Config, ns, nd int, arrays ...*array) *reconfiguration {
 	t.Helper()
-	a := &adoption{config: c, times: Times{NS: ns, ND: nd}}
+	rc := &reconfiguration{config: c, times: Times{NS: ns, ND: nd}}
 	for r := range min(ns, nd) {
-		a.stay = append(a.stay, r)
+		rc.stay = append(rc.stay, r)
 	}
 	for _, x := range arrays {
 		if !x.Replicated {
@@ -28,10 +28,10 @@ func adoptionFor(t *testing.T, c Config, ns, nd int, arrays ...*array) *adoption
 			}
 		}
 	}
-	if err := a.divide(arrays); err != nil {
+	if err := rc.planTransfers(arrays); err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return rc
 }
 
 func blocks(n int64, mode Mode) *array {
@@ -90,17 +90,17 @@ func TestChoose(t *testing.T) {
 		{Config{Method: Pull}, model, "tcp", Pull, Blocking, "nothing is known"},
 		{Config{Strategy: WaitDrains}, model, "tcp", COL, WaitDrains, "nothing is known"},
 	} {
-		a := adoptionFor(t, c.config, 1, 2, blocks(100, Constant))
-		why := a.choose(&inputs{Cores: 2, Hosts: 1, Transport: c.on, Model: c.model})
-		if a.config.Method != c.method || a.config.Strategy != c.when || !strings.Contains(why, c.why) || c.why == "" && why != "" {
-			t.Errorf("%+v on %s: %v and %v, %q; want %v and %v, %q", c.config, c.on, a.config.Method, a.config.Strategy, why, c.method, c.when, c.why)
+		rc := adoptionFor(t, c.config, 1, 2, blocks(100, Constant))
+		why := rc.chooseAuto(&inputs{Cores: 2, Hosts: 1, Transport: c.on, Model: c.model})
+		if rc.config.Method != c.method || rc.config.Strategy != c.when || !strings.Contains(why, c.why) || c.why == "" && why != "" {
+			t.Errorf("%+v on %s: %v and %v, %q; want %v and %v, %q", c.config, c.on, rc.config.Method, rc.config.Strategy, why, c.method, c.when, c.why)
 		}
 	}
 	// Of Builtin each pair has an answer, on each transport.
 	for on := range cost.Builtin.Lines {
-		a := adoptionFor(t, Config{}, 2, 3, blocks(1<<20, Constant))
-		if why := a.choose(&inputs{Cores: 2, Hosts: 1, Transport: on}); !strings.Contains(why, "8 MiB") && !strings.Contains(why, "MiB, 1 data, from 2 to 3 ranks") || !slices.Contains(autoMethods, a.config.Method) {
-			t.Errorf("%s: %v, %q", on, a.config, why)
+		rc := adoptionFor(t, Config{}, 2, 3, blocks(1<<20, Constant))
+		if why := rc.chooseAuto(&inputs{Cores: 2, Hosts: 1, Transport: on}); !strings.Contains(why, "8 MiB") && !strings.Contains(why, "MiB, 1 data, from 2 to 3 ranks") || !slices.Contains(autoMethods, rc.config.Method) {
+			t.Errorf("%s: %v, %q", on, rc.config, why)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestLook(t *testing.T) {
 	for _, transport := range []string{"inproc", "shm", "tcp", "shm,tcp"} {
 		for _, ranks := range []int{1, 2} {
 			mpitest.Run(t, ranks, func(t *mpitest.T, world *mpi.Comm) {
-				x, err := look(world)
+				x, err := findInputs(world)
 				if want, _, _ := strings.Cut(transport, ","); x.Transport != want || x.Hosts != 1 || x.Cores < 1 || err != nil {
 					t.Errorf("%d ranks over %s: %+v, %v", ranks, transport, x, err)
 				}

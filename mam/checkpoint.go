@@ -13,21 +13,27 @@ import (
 	"gompi/sessions"
 )
 
-// Checkpoint is the one call of each iteration, the same on all ranks. It counts its
-// calls, asks for a change that SetTarget wishes, and tells how far a change is; the
-// Checkpoint in which all members are handed it, which is of the same iteration on all,
-// moves the data, runs the user phase and commits: Completed, after which Comm and all
-// variables are new, and Iteration is one more than that of the call, on newcomers too.
-// With Check it waits for nobody unless a change is handed out; with Wait, until the
-// change that is coming is over, and then all members must call it with Wait in that
-// iteration. Another completion is ErrArg: such a call does not count, and others that wait
-// do so until it is made again. The call counts if the change that SetTarget wishes is
-// refused, which it says. A change that was rolled back is no error: the state is NotStarted, and
-// everything is what it was. ErrLeaving: this process leaves; its main function returns
-// the error. Another error of a change that was handed out is of this process's part: of its
-// user function, a variable, its memory. With the state NotStarted the change was rolled back
-// for all at once, the others see that without an error, and this process may go on, too;
-// else it cannot. Collective over Comm as far as members must all call it.
+// Checkpoint is the one call of each iteration. All ranks make it with the same completion. It
+// counts its calls, asks for the change that SetTarget wants, and returns the state of a change.
+//
+// A change is delivered in one iteration on all members. The Checkpoint of that iteration moves
+// the data, runs the user phase and commits. Its state is then Completed: Comm and all variables
+// are new, and Iteration is one more than that of the call, on newcomers too. With Check,
+// Checkpoint waits for nobody unless a change is delivered. With Wait it waits until the change
+// that is coming is over; then all members must call it with Wait in that iteration.
+//
+// Errors:
+//   - ErrArg: another completion. The call does not count, and others that wait do so until it
+//     is made again.
+//   - ErrLeaving: this process leaves; its main function returns the error.
+//   - The error of a request that SetTarget has made, if it is refused. The call counts.
+//   - Any other error of a change that was delivered is of this process's part in it: its user
+//     function, a variable, its memory. If the state is NotStarted the change was rolled back
+//     on all ranks at once, the others see that without an error, and this process may go on.
+//     Otherwise it cannot go on.
+//
+// A change that was rolled back is no error: the state is NotStarted, and everything is what it
+// was. Collective over Comm, with the same completion on all.
 //
 // MAM_Checkpoint of MaM.
 func (m *Module) Checkpoint(how Completion) (State, error) {
@@ -43,57 +49,58 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 		return m.State(), err
 	}
 	if c != nil {
-		if m.adopting, err = m.handed(c); err != nil {
-			return m.failed(c, err)
+		if m.current, err = m.deliver(c); err != nil {
+			return m.fail(c, err)
 		}
 	}
-	if m.adopting == nil {
+	if m.current == nil {
 		return m.State(), nil
 	}
-	return m.goOn(how)
+	return m.advance(how)
 }
 
-// checkIn is the part of a Checkpoint in which data may be lent: the program does not compute,
-// and no user function is called. Others do not know of an error of admit: this process
-// takes part in what all do, and says the error when it is handed nothing.
+// checkIn is the part of a Checkpoint in which snapshots may be taken: the program does not
+// compute, and no user function is called. Other ranks do not know of an error of
+// publishAndRequest. So this process takes part in what all do, and returns the error once no
+// change is delivered to it.
 func (m *Module) checkIn(how Completion) (c *sessions.Change, err error) {
 	m.computing.Unlock()
 	defer m.computing.Lock()
-	m.unsaid = errors.Join(m.unsaid, m.admit())
+	m.deferred = errors.Join(m.deferred, m.publishAndRequest())
 	defer func() {
-		if c == nil && m.adopting == nil {
-			err, m.unsaid = errors.Join(err, m.unsaid), nil
+		if c == nil && m.current == nil {
+			err, m.deferred = errors.Join(err, m.deferred), nil
 		}
 	}()
 	if err := m.awaitNewcomers(); err != nil {
 		return nil, err
 	}
-	if t := m.tested.Load(); t != nil {
-		t.test()
+	if t := m.polled.Load(); t != nil {
+		t.poll()
 	}
-	number := m.iteration + m.ahead
+	number := m.iteration + m.waited
 	if c, err = m.w.Check(number); err != nil {
 		return nil, err
 	}
 	m.calls, m.iteration = m.calls+1, m.iteration+1
 	switch {
-	case c != nil || m.adopting != nil:
+	case c != nil || m.current != nil:
 		return c, nil
 	case how == Wait:
-		return m.await(number)
+		return m.awaitChange(number)
 	}
-	return nil, m.takeTrouble()
+	return nil, m.takePrepareErr()
 }
 
-var errMixed = errors.New("in one iteration some ranks have called Checkpoint with Wait, and some with Check")
+var errMixedCompletion = errors.New("in one iteration some ranks have called Checkpoint with Wait, and some with Check")
 
-// goOn does what is to be done of a change that was handed out.
-func (m *Module) goOn(how Completion) (State, error) {
-	a := m.adopting
+// advance does what is left of a change that was delivered.
+func (m *Module) advance(how Completion) (State, error) {
+	rc := m.current
 	for {
-		over, err := a.userPhase()
+		over, err := rc.userPhase()
 		if err != nil {
-			return m.failed(a.c, err)
+			return m.fail(rc.change, err)
 		}
 		if over {
 			break
@@ -102,86 +109,87 @@ func (m *Module) goOn(how Completion) (State, error) {
 			return UserPending, nil
 		}
 	}
-	if err := a.finish(); err != nil {
-		return m.failed(a.c, err)
+	if err := rc.finish(); err != nil {
+		return m.fail(rc.change, err)
 	}
 	return m.commit()
 }
 
-// admit lets changes be: registrations and settings until now belong to before them.
-func (m *Module) admit() error {
-	if !m.admitted {
+// publishAndRequest publishes the registrations and settings made until now, for changes from now
+// on, and submits the request of SetTarget.
+func (m *Module) publishAndRequest() error {
+	if !m.published {
 		if err := m.publish(); err != nil {
 			return err
 		}
 	}
 	if m.comm.Rank() == 0 {
-		if err := m.ask(); err != nil {
+		if err := m.submitRequest(); err != nil {
 			return err
 		}
 	} else {
-		m.target = 0
+		m.wanted = 0
 	}
-	if !m.admitted { // which this goroutine alone writes
+	if !m.published { // only this goroutine writes it
 		m.openGate()
 	}
 	return nil
 }
 
-// takeTrouble is why a change could not be prepared, once: said behind what all do together
-// in a Checkpoint, as others may not have any.
-func (m *Module) takeTrouble() error {
+// takePrepareErr returns, once, why a change could not be prepared. It is called after the
+// collective calls of a Checkpoint, because other ranks may have no error.
+func (m *Module) takePrepareErr() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.trouble
-	m.trouble = nil
+	err := m.prepareErr
+	m.prepareErr = nil
 	return err
 }
 
-// publish lets newcomers know what there is: rank 0 puts the registry into the store of
-// the set, and who has data that is read where it lies shows it.
+// publish tells newcomers what there is: rank 0 puts the registry into the store of the set, and
+// each rank publishes its constant data.
 func (m *Module) publish() error {
 	store, err := m.s.Store(m.set)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	m.inputs.Hosts = hosts(m.comm)
+	m.inputs.Hosts = hostCount(m.comm)
 	m.mu.Unlock()
 	if m.comm.Rank() == 0 {
 		b, err := m.registry(m.arrays).encode()
 		if err != nil {
 			return m.refuse("Checkpoint", mpi.ErrArg, err)
 		}
-		if err := volumes(b, store.Put); err != nil {
+		if err := putVolumes(b, store.Put); err != nil {
 			return err
 		}
 	}
-	m.tell()
-	return m.show(store)
+	m.printNotInPlace()
+	return m.publishConstant(store)
 }
 
-// wish is a change that this process has asked for.
-type wish struct {
-	n       int
-	o       *sessions.Operation
-	granted chan struct{}    // closed when it is, and awaits is set
-	awaits  string           // the name of its result, if newcomers come
-	waited  bool             // for them
-	over    chan struct{}    // closed when it is decided, or does not happen
-	outcome sessions.Outcome // when over is closed
+// sizeRequest is a change that this process has asked for.
+type sizeRequest struct {
+	size        int
+	op          *sessions.Operation
+	granted     chan struct{}    // closed when it is granted, and newcomersOf is set
+	newcomersOf string           // the Result of the change, if newcomers join
+	hasWaited   bool             // a Checkpoint has waited for the newcomers
+	over        chan struct{}    // closed when it is decided, or does not happen
+	outcome     sessions.Outcome // valid once over is closed
 }
 
-// spans is how long the change that has made a set was with the manager, and in which time
-// its newcomers came up; zero if it was none of this wish. The head hears of the decision
-// after the members.
-func (x *wish) spans(ctx context.Context, result string) (rms, spawn time.Duration) {
-	if x.o.State() < sessions.Granted {
-		return 0, 0 // it waits behind the change
+// times returns how long the change that made a set was with the manager, and how long its
+// newcomers took to start; zero if the change was not that of this request. The head learns of
+// the decision after the members.
+func (x *sizeRequest) times(ctx context.Context, result string) (rms, spawn time.Duration) {
+	if x.op.State() < sessions.Granted {
+		return 0, 0 // it waits for this change
 	}
-	parts, err := x.o.Granted(ctx)
+	parts, err := x.op.Granted(ctx)
 	if err != nil {
-		return 0, 0 // nothing came of it
+		return 0, 0 // it was not granted
 	}
 	i := slices.IndexFunc(parts, func(o sessions.Output) bool { return o.Result == result })
 	if i < 0 {
@@ -195,21 +203,21 @@ func (x *wish) spans(ctx context.Context, result string) (rms, spawn time.Durati
 	return rms, spawn
 }
 
-// grant notes what comes of a wish that is granted.
-func (x *wish) grant(ctx context.Context) {
+// noteGranted notes the result of a request that was granted.
+func (x *sizeRequest) noteGranted(ctx context.Context) {
 	select {
 	case <-x.granted:
 		return
 	default:
 	}
-	if parts, err := x.o.Granted(ctx); err == nil && len(parts[0].Joining) > 0 {
-		x.awaits = parts[0].Result
+	if parts, err := x.op.Granted(ctx); err == nil && len(parts[0].Joining) > 0 {
+		x.newcomersOf = parts[0].Result
 	}
 	close(x.granted)
 }
 
-// pending reports whether the wish is under way.
-func (x *wish) pending() bool {
+// pending reports whether the request is under way.
+func (x *sizeRequest) pending() bool {
 	if x == nil {
 		return false
 	}
@@ -221,26 +229,26 @@ func (x *wish) pending() bool {
 	}
 }
 
-// ask submits what SetTarget has said.
-func (m *Module) ask() error {
-	n, ns := m.target, m.comm.Size()
-	if m.wish.pending() && m.wish.n == n {
-		return nil // it stays to be asked for, if that is rolled back
+// submitRequest submits what SetTarget has said.
+func (m *Module) submitRequest() error {
+	n, ns := m.wanted, m.comm.Size()
+	if m.request.pending() && m.request.size == n {
+		return nil // it stays wanted, in case that request is rolled back
 	}
-	m.target = 0
-	if n == 0 || !m.wish.pending() && n == ns && m.config.Process != Baseline {
+	m.wanted = 0
+	if n == 0 || !m.request.pending() && n == ns && m.config.Process != Baseline {
 		return nil
 	}
 	r := sessions.Request{Kind: sessions.Replace, In: []string{"gompi://main"}, Size: n}
 	if n != ns || m.config.Process == Baseline {
-		if err := m.span("mpi://WORLD"); err != nil {
+		if err := m.noteMultiHost("mpi://WORLD"); err != nil {
 			return err
 		}
-		config, why := repaired(m.config, ns, n, m.spans)
+		config, why := repaired(m.config, ns, n, m.multiHost)
 		if len(why) > 0 {
-			m.say(nil, why...)
+			m.printSettings(nil, why...)
 		}
-		config.order(&r)
+		config.fillRequest(&r)
 		if config.Process == Baseline {
 			r.In, r.Size, r.Add = []string{m.set}, 0, []int{n}
 			for rank := range ns {
@@ -252,18 +260,18 @@ func (m *Module) ask() error {
 	if err != nil {
 		return err
 	}
-	x := &wish{n: n, o: o, granted: make(chan struct{}), over: make(chan struct{})}
-	m.wish = x
-	if o.State() >= sessions.Granted { // mostly
-		x.grant(m.ctx)
+	x := &sizeRequest{size: n, op: o, granted: make(chan struct{}), over: make(chan struct{})}
+	m.request = x
+	if o.State() >= sessions.Granted { // the usual case
+		x.noteGranted(m.ctx)
 	}
 	m.done.Go(func() {
 		defer close(x.over)
 		defer o.Free()
 		if _, err := o.Granted(m.life); err == nil {
-			x.grant(m.life)
+			x.noteGranted(m.life)
 		}
-		x.outcome, _ = o.Decided(m.life) // what came of it the page says
+		x.outcome, _ = o.Decided(m.life) // the page says the decision
 	})
 	return nil
 }

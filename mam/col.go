@@ -9,102 +9,116 @@ import (
 	"gompi/mpi"
 )
 
-// alltoallv is method COL: one Alltoallv over both, with nothing for whom has no part; of
-// layouts in which a rank's elements are not side by side, an Alltoallw.
-func (a *adoption) alltoallv(x *move) error {
-	send, recv := a.parts(x, true), a.parts(x, false)
-	rounds := a.rounds(x)
+// collective is method COL: an Alltoallv for each array over the merged communicator, in
+// which ranks without a segment give nothing; an Alltoallw where the elements of a rank are
+// not side by side. An array with large segments takes several rounds.
+type collective struct{ rc *reconfiguration }
+
+func newCollective(rc *reconfiguration) mover {
+	return &exchange{rc: rc, by: &collective{rc}, reports: true}
+}
+
+func (m *collective) exchange(list []*transfer) error { return m.rc.exchangeEach(list, m.alltoallv) }
+
+// alltoallv moves an array, in rounds in which any two ranks exchange a step at most.
+func (m *collective) alltoallv(x *transfer) error {
+	rc := m.rc
+	send, recv := rc.segments(x, true), rc.segments(x, false)
+	rounds := rc.rounds(x)
 	if rounds == 1 {
-		return a.alltoallvOf(x, send, recv)
+		return m.alltoallvOf(x, send, recv)
 	}
 	out, in := stepsOf(send, x.Bytes, true), stepsOf(recv, x.Bytes, false)
 	for k := range rounds {
-		send, sent := round(out, k)
-		recv, came := round(in, k)
-		if err := a.alltoallvOf(x, send, recv); err != nil {
+		send, sent := stepOfRound(out, k)
+		recv, received := stepOfRound(in, k)
+		if err := m.alltoallvOf(x, send, recv); err != nil {
 			return err
 		}
-		a.told(int(sent + came))
+		rc.report(int(sent + received))
 	}
 	return nil
 }
 
-// alltoallvOf moves so much of an array.
-func (a *adoption) alltoallvOf(x *move, send, recv []part) error {
-	e, err := a.exchange(x, send, recv)
+func (m *collective) alltoallvOf(x *transfer, send, recv []segment) error {
+	e, err := m.rc.alltoallArgs(x, send, recv)
 	if err != nil {
 		return err
 	}
-	bufs := a.comm().Bufs()
-	if e.runs {
+	bufs := m.rc.comm().Bufs()
+	if e.indexed {
 		return bufs.Alltoallw(e.out, e.in)
 	}
 	return bufs.Alltoallv(e.send, e.sendCounts, e.sendAt, e.recv, e.recvCounts, e.recvAt)
 }
 
-// ialltoallv begins the same.
-func (a *adoption) ialltoallv(x *move) (r mpi.Request, err error) {
-	send, recv := a.parts(x, true), a.parts(x, false)
-	if a.pace != nil { // keepPieces copies it
-		me := a.both.Rank()
-		send[me], recv[me] = part{}, part{}
+// start begins an Ialltoallv. Without a limit it includes what this rank keeps; with one
+// copyKeptInPieces copies that.
+func (m *collective) start(x *transfer) (reqs requests, err error) {
+	rc := m.rc
+	send, recv := rc.segments(x, true), rc.segments(x, false)
+	if rc.limit != nil {
+		me := rc.merged.Rank()
+		send[me], recv[me] = segment{}, segment{}
 	}
-	e, err := a.exchange(x, send, recv)
+	e, err := rc.alltoallArgs(x, send, recv)
 	if err != nil {
-		return r, err
+		return reqs, err
 	}
-	bufs := a.comm().Bufs()
-	if e.runs {
-		return bufs.Ialltoallw(e.out, e.in), nil
+	if bufs := rc.comm().Bufs(); e.indexed {
+		reqs.add(bufs.Ialltoallw(e.out, e.in), 0)
+	} else {
+		reqs.add(bufs.Ialltoallv(e.send, e.sendCounts, e.sendAt, e.recv, e.recvCounts, e.recvAt), 0)
 	}
-	return bufs.Ialltoallv(e.send, e.sendCounts, e.sendAt, e.recv, e.recvCounts, e.recvAt), nil
+	return reqs, nil
 }
 
-// exchange is what this process gives to an Alltoallv, or, of runs, to an Alltoallw.
-type exchange struct {
-	runs               bool
+// alltoallArgs are the arguments of this process for an Alltoallv, or, indexed, for an
+// Alltoallw.
+type alltoallArgs struct {
+	indexed            bool
 	send, recv         mpi.Buf
 	sendCounts, sendAt []int
 	recvCounts, recvAt []int
 	out, in            []mpi.Buf
 }
 
-func (a *adoption) exchange(x *move, send, recv []part) (e exchange, err error) {
-	old, fresh := a.memory(x)
-	if e.runs = !sideBySide(x); !e.runs {
-		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(fresh)
-		e.sendCounts, e.sendAt = counts(send)
-		e.recvCounts, e.recvAt = counts(recv)
+func (rc *reconfiguration) alltoallArgs(x *transfer, send, recv []segment) (e alltoallArgs, err error) {
+	old, target := rc.memory(x)
+	if e.indexed = !sideBySide(x); !e.indexed {
+		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(target)
+		e.sendCounts, e.sendAt = countsAndDispls(send)
+		e.recvCounts, e.recvAt = countsAndDispls(recv)
 		return e, nil
 	}
-	if e.out, err = all(send, old, x.Bytes, true); err == nil {
-		e.in, err = all(recv, fresh, x.Bytes, false)
+	if e.out, err = bufsOf(send, old, x.Bytes, true); err == nil {
+		e.in, err = bufsOf(recv, target, x.Bytes, false)
 	}
 	return e, err
 }
 
-// sideBySide reports whether what goes between two ranks is in one piece for any two:
-// all make the same call.
-func sideBySide(x *move) bool {
-	return x.Rule.Parts == nil && x.rule.Parts == nil &&
+// sideBySide reports whether what goes between two ranks is one run for any two. It is the
+// same on all, so all make the same call.
+func sideBySide(x *transfer) bool {
+	return x.Rule.Parts == nil && x.nextRule.Parts == nil &&
 		!slices.Contains([]layout.Kind{layout.Cyclic, layout.Grid}, x.Rule.Kind)
 }
 
-func counts(parts []part) (counts, at []int) {
-	counts, at = make([]int, len(parts)), make([]int, len(parts))
-	for i, p := range parts {
-		counts[i], at[i] = int(p.n), int(p.at)
+func countsAndDispls(list []segment) (counts, displs []int) {
+	counts, displs = make([]int, len(list)), make([]int, len(list))
+	for i, s := range list {
+		counts[i], displs[i] = int(s.n), int(s.at)
 	}
-	return counts, at
+	return counts, displs
 }
 
-func all(parts []part, memory []byte, elem int64, sends bool) ([]mpi.Buf, error) {
-	list := make([]mpi.Buf, len(parts))
-	for i := range parts {
+func bufsOf(list []segment, memory []byte, elem int64, sends bool) ([]mpi.Buf, error) {
+	bufs := make([]mpi.Buf, len(list))
+	for i := range list {
 		var err error
-		if list[i], err = parts[i].buf(memory, elem, sends); err != nil {
+		if bufs[i], err = list[i].buf(memory, elem, sends); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	return bufs, nil
 }

@@ -68,7 +68,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s=%s: %v", env, value, err)
 		}
 	}
-	for _, c := range []Config{{Process: 3}, {Spawn: 1 << 7}, {Placement: 3}, {Method: 7}, {Strategy: 5}, {Targets: -1}} {
+	for _, c := range []Config{{Process: 3}, {Spawn: 1 << 7}, {Placement: 3}, {Method: Method(len(methods))}, {Strategy: Strategy(len(schedules))}, {Targets: -1}} {
 		if _, _, err := settle(c, of(nil), of(nil)); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -84,8 +84,8 @@ func TestNames(t *testing.T) {
 	}{
 		{settings.MamProcess, func(i int) string { return Process(i).String() }, int(Merge)},
 		{settings.MamPlacement, func(i int) string { return Placement(i).String() }, int(Compact)},
-		{settings.MamMethod, func(i int) string { return Method(i).String() }, int(InPlace)},
-		{settings.MamStrategy, func(i int) string { return Strategy(i).String() }, int(WaitDrains)},
+		{settings.MamMethod, func(i int) string { return Method(i).String() }, len(methods) - 1},
+		{settings.MamStrategy, func(i int) string { return Strategy(i).String() }, len(schedules) - 1},
 	} {
 		for i, name := range c.choice.Names {
 			if c.name(i) != name {

@@ -18,39 +18,37 @@ import (
 // array is data that was registered.
 type array struct {
 	entry
-	split layout.Split // among the ranks there are now
+	split layout.Split // among the current ranks
 
-	load  func() []byte // the program's variable as it is now; nil: the program has not asked for it yet
-	store func([]byte)  // makes memory the program's variable
-	came  []byte        // of a newcomer, until the program asks for it
-	given block         // what the program was given last
-	value Codec         // of encoded data, what the program has registered
+	load       func() []byte // returns the program's variable as it is now; nil: the program has not asked for the data yet
+	store      func([]byte)  // makes memory the program's variable
+	arrived    []byte        // on a newcomer, until the program asks for it
+	givenBlock block         // what the program was given last
+	value      Codec         // of encoded data, as the program has registered it
 
-	made   bool            // by Array
-	shared *hostmem.Memory // in which it lies; nil: in memory of this process
+	isArray bool            // registered by Array
+	shared  *hostmem.Memory // memory of the host in which it lies; nil: memory of this process
 
-	marks *dirty.Marks // if it is marked, and was lent; guarded by the module's mu
+	marks *dirty.Marks // of marked data that was pre-copied; guarded by the module's mu
 }
 
-// Distributed registers data of which each rank has what layout l says: *x is the block
-// of the calling rank. T has no pointers. From then on the module owns the variable in
-// this sense: at a commit *x becomes the block that the rank has afterwards. Until the
-// decision it keeps what it has; a slice of before stays what it was. Data is Variable
-// unless Constant is said.
+// Distributed registers data of which each rank has a part, by layout l: *x is the part of the
+// calling rank. T has no pointers. From then on the module assigns the variable: at a commit *x
+// becomes the part that the rank has afterwards. Until the decision *x keeps what it has, and
+// slices of before stay as they were. Data is Variable unless mode is Constant or Marked.
 //
-// On a newcomer the data has come with Init, and *x becomes it, without a copy; an
-// unknown name, another type or another layout is an error. All ranks register the same
-// data, in the same order, before their first Checkpoint since Init or since a commit;
-// what is registered later moves with the next change that has not begun. During a change
-// it is an error. Local.
+// On a newcomer the data has come with Init, and *x becomes it, without a copy. An unknown name,
+// another type or another layout is an error. All ranks register the same data, in the same
+// order, before their first Checkpoint since Init or since a commit. Data that is registered
+// later moves with the next change that has not begun. ErrChanging during a change. Local.
 func Distributed[T any](m *Module, name string, x *[]T, l Layout, mode ...Mode) error {
 	a := &array{entry: entry{Name: name, Rule: l.l}}
 	return register(m, a, x, mode)
 }
 
-// Replicated registers data of which all ranks have the same: a newcomer gets it from one
-// of the others. The length of *x does not change; for what has pointers, or changes its
-// length, there is Encoded. Otherwise it is like Distributed.
+// Replicated registers data that is the same on all ranks: a newcomer gets it from one of the
+// others. The length of *x does not change. Encoded is for values that have pointers or change
+// their length. Everything else is as with Distributed. Local.
 func Replicated[T any](m *Module, name string, x *[]T, mode ...Mode) error {
 	n := 0
 	if x != nil {
@@ -59,15 +57,15 @@ func Replicated[T any](m *Module, name string, x *[]T, mode ...Mode) error {
 	return register(m, &array{entry: entry{Name: name, Replicated: true, Rule: layout.Layout{N: int64(n)}}}, x, mode)
 }
 
-// ReplicatedOne is Replicated of one value: a scalar, an array, a struct without
-// pointers.
+// ReplicatedOne is Replicated for one value: a scalar, an array, a struct without pointers.
+// Local.
 func ReplicatedOne[T any](m *Module, name string, x *T, mode ...Mode) error {
 	a := &array{entry: entry{Name: name, Replicated: true, One: true, Rule: layout.Layout{N: 1}}}
 	if x == nil {
 		return m.refuse("Register", mpi.ErrArg, fmt.Errorf("%q: no variable", name))
 	}
-	a.load = func() []byte { return bytesOf(one(x)) }
-	a.store = func(b []byte) { copy(bytesOf(one(x)), b) }
+	a.load = func() []byte { return bytesOf(sliceOfOne(x)) }
+	a.store = func(b []byte) { copy(bytesOf(sliceOfOne(x)), b) }
 	return describe[T](m, a, mode)
 }
 
@@ -80,7 +78,7 @@ func register[T any](m *Module, a *array, x *[]T, mode []Mode) error {
 	return describe[T](m, a, mode)
 }
 
-// describe adds what is of the type, and registers.
+// describe adds the type, and registers the array.
 func describe[T any](m *Module, a *array, mode []Mode) error {
 	const op = "Register"
 	dt := mpi.TypeOf[T]()
@@ -97,7 +95,7 @@ func describe[T any](m *Module, a *array, mode []Mode) error {
 	return m.register(op, a)
 }
 
-// setMode takes the mode that the program may have said.
+// setMode sets the mode, if the program has said one.
 func (a *array) setMode(mode []Mode) error {
 	if len(mode) > 1 || len(mode) == 1 && mode[0] > Marked {
 		return fmt.Errorf("%q: modes %d", a.Name, mode)
@@ -111,7 +109,7 @@ func (a *array) setMode(mode []Mode) error {
 	return nil
 }
 
-// register takes an array in, or hands over one that has come.
+// register adds an array, or hands over one that has come to a newcomer.
 func (m *Module) register(op string, a *array) error {
 	if err := m.open(op); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (m *Module) register(op string, a *array) error {
 		case a.Encoded != b.Encoded || a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode || a.Marked != b.Marked:
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is %s, not %s", a.Name, b.kind(), a.kind()))
 		case !a.Replicated && !a.Rule.Same(&b.Rule):
-			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v%s", a.Name, Layout{b.Rule}, Layout{a.Rule}, b.unlike(a)))
+			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v%s", a.Name, Layout{b.Rule}, Layout{a.Rule}, b.layoutDifference(a)))
 		}
 		if b.Encoded {
 			if err := b.decode(a.value); err != nil {
@@ -136,32 +134,32 @@ func (m *Module) register(op string, a *array) error {
 			}
 		}
 		b.load, b.store, b.value = a.load, a.store, a.value
-		b.store(b.came)
-		b.came = nil
+		b.store(b.arrived)
+		b.arrived = nil
 		return nil
 	}
-	if m.role == Target && m.calls == 0 && !m.changed {
+	if m.role == Target && m.calls == 0 && !m.edited {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("no data %q has come to this process", a.Name))
 	}
-	if len(m.arrays) == mostArrays {
-		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %d data are registered, no more allowed", a.Name, mostArrays))
+	if len(m.arrays) == maxArrays {
+		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %d data are registered, no more allowed", a.Name, maxArrays))
 	}
 	if !a.Replicated {
 		var err error
 		if a.split, err = a.Rule.Over(m.comm.Size()); err != nil {
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, err))
 		}
-		if a.made {
-			if err := m.lay(a); err != nil {
+		if a.isArray {
+			if err := m.makeArray(a); err != nil {
 				return m.refuse(op, mpi.ErrNoMemory, err)
 			}
 		}
-		if err := a.held(m.comm.Rank()); err != nil {
+		if err := a.checkLength(m.comm.Rank()); err != nil {
 			return m.refuse(op, mpi.ErrCount, err)
 		}
 	}
 	if err := m.add(a); err != nil {
-		if a.made {
+		if a.isArray {
 			err = errors.Join(err, a.free())
 		}
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, err))
@@ -169,14 +167,14 @@ func (m *Module) register(op string, a *array) error {
 	return nil
 }
 
-// add makes data part of what moves with the next change.
+// add adds an array to the data of the next change.
 func (m *Module) add(a *array) error {
 	if err := m.registry(append(slices.Clone(m.arrays), a)).fits(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.admitted && m.isComing() {
+	if m.published && m.isComing() {
 		return ErrChanging
 	}
 	m.arrays = append(m.arrays, a)
@@ -184,16 +182,16 @@ func (m *Module) add(a *array) error {
 	return nil
 }
 
-// unlike says of two layouts that look alike what they differ in.
-func (a *array) unlike(b *array) string {
+// layoutDifference says in what two layouts differ whose texts are equal.
+func (a *array) layoutDifference(b *array) string {
 	if (Layout{a.Rule}).String() == (Layout{b.Rule}).String() {
 		return ": it differs in weights, counts, extents or blocks"
 	}
 	return ""
 }
 
-// held says whether the variable is as long as it has to be.
-func (a *array) held(rank int) error {
+// checkLength checks that the variable is as long as the layout says.
+func (a *array) checkLength(rank int) error {
 	if a.Encoded {
 		return nil
 	}
@@ -210,11 +208,11 @@ func (a *array) held(rank int) error {
 	return nil
 }
 
-// memory is the data as it is now: the program's variable, or, as long as that has not
-// asked for it, what has come.
+// memory returns the data as it is now: the program's variable, or what has come, as long as the
+// program has not asked for it.
 func (a *array) memory() []byte {
 	if a.load == nil {
-		return a.came
+		return a.arrived
 	}
 	return a.load()
 }
@@ -227,8 +225,8 @@ func (m *Module) named(name string) *array {
 	return m.arrays[i]
 }
 
-// Runs are the elements of distributed data that the calling rank has now: the number of
-// the first in the whole, and how many follow each other. None of what was not
+// Runs returns the elements of distributed data that the calling rank has now: for each run the
+// number of its first element in the whole, and its length. Nothing for data that is not
 // registered. Local.
 func (m *Module) Runs(name string) iter.Seq2[int, int] {
 	a := m.named(name)
@@ -238,23 +236,23 @@ func (m *Module) Runs(name string) iter.Seq2[int, int] {
 	return runsOf(a.split, m.comm.Rank())
 }
 
-// LostError is that of a change in which distributed data is missing, since processes that
+// LostError is the error of a change in which distributed data is missing because processes that
 // had it have died.
 type LostError struct {
 	Name  string
 	Ranks []int    // that had it, before the change
-	Runs  [][2]int // which elements: the first, and how many
+	Runs  [][2]int // elements: the first, and how many
 }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("mam: of %q the elements %v are lost with ranks %v", e.Name, e.Runs, e.Ranks)
 }
 
-// Unwrap makes it an error of the class of failed processes.
+// Unwrap returns the class of failed processes.
 func (e *LostError) Unwrap() error { return mpi.ErrProcFailed }
 
-// lost says what of distributed data dead ranks had.
-func lost(arrays []*array, dead []int) error {
+// lostData returns the error for the distributed data that dead ranks had.
+func lostData(arrays []*array, dead []int) error {
 	var all []error
 	for _, a := range arrays {
 		if a.Replicated {

@@ -11,136 +11,149 @@ import (
 	"gompi/mpi"
 )
 
-// Array registers data that lies in memory of the hosts, which the module makes: one piece
-// for each host, made by the agent, of which *x becomes the block of the calling rank,
-// zeroed. At a change of size nothing is copied on a host, whatever the method: *x becomes
-// another part of the same memory. Between hosts ranges are sent at the commit, constant
-// data too. For layouts that give ranks ranges in their order: Block, Weighted, Irregular,
-// Rows and Entries, without least movement; of others it is Distributed, in new memory.
-//
-// *x is nil before, and is not assigned by the program while the data is registered. The
-// old block stays memory that may be read until Finalize or Free; from the Checkpoint that
-// commits a change on it is others' data, or zeros if its host has it no more, and who
-// writes there writes into what is theirs. With GOMPI_CHECK=1 that is a fault, but for
-// pages that a rank shares with its neighbours. Finalize and Free make *x nil.
-//
-// What dies with a process is its block, as with Distributed: the memory is there, but
-// with what it had written when it died.
-//
-// On a newcomer, and in what else is said there, it is like Distributed. The error of
-// memory that cannot be had names it and its size.
-func Array[T any](m *Module, name string, x *[]T, l Layout, mode ...Mode) error {
-	return register(m, &array{entry: entry{Name: name, Rule: l.l}, made: true}, x, mode)
+// inPlace moves the arrays that lie in host memory, under any method. On a host nothing
+// moves: the new owner of a range uses the same pages. Between hosts the range is sent to the
+// same place of the other host's memory, where nobody has anything before the commit.
+type inPlace struct {
+	rc *reconfiguration
+	// hostOf says whose memory each rank of the merged communicator has: one number for each
+	// agent. nil: it was not needed yet.
+	hostOf []uint32
 }
 
-// Free forgets data as Unregister does, and gives up its memory: the variable becomes nil,
-// and slices of an Array are no memory any more. Collective like Unregister.
-func (m *Module) Free(name string) error {
-	a := m.named(name)
-	if err := m.unregister("Free", name); err != nil {
-		return err
-	}
-	return a.free()
-}
-
-// lay makes the memory of data that is registered by Array.
-func (m *Module) lay(a *array) error {
-	if n := len(a.load()); n > 0 {
-		return fmt.Errorf("%q has a variable with %d bytes already: an array makes its own", a.Name, n)
-	}
-	rank, bytes := m.comm.Rank(), a.Rule.N*a.Bytes
-	err := errors.ErrUnsupported
-	if a.Rule.Contiguous() && bytes > 0 {
-		a.Shared = fmt.Sprintf("mam %s %d %s", m.set, m.edition, a.Name)
-		err = m.mapArray(a)
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		a.Shared = ""
-		mine, block := m.fresh(a.split.Count(rank) * a.Bytes)
-		a.store(mine)
-		a.given = block
-		if bytes > 0 {
-			m.say(nil, fmt.Sprintf("%q, %v, does not lie in place: it moves as other data does", a.Name, Layout{a.Rule}))
+// finish moves the arrays of a list. All call it with the same list, over the merged
+// communicator.
+func (m *inPlace) finish(list []*transfer) error {
+	for _, x := range list {
+		if x.shared == nil {
+			continue
 		}
+		if err := m.rc.allocate(x, nil); err != nil {
+			return err
+		}
+		if err := m.findHosts(x); err != nil {
+			return err
+		}
+		if err := m.sendBetweenHosts(x); err != nil {
+			return transferError(x, m.rc, err)
+		}
+		x.done = true
+	}
+	return nil
+}
+
+func (m *inPlace) findHosts(x *transfer) error {
+	if m.hostOf != nil {
 		return nil
 	}
-	if err == nil {
-		r := a.span(a.split, rank)
-		if _, err = a.shared.Fill(r); err == nil {
-			err = a.shared.Own(r)
-		}
-		if err == nil {
-			a.store(a.at(r))
-			return nil
-		}
+	hosts := make([]uint32, m.rc.merged.Size())
+	if err := mpi.Allgather(m.rc.comm(), []uint32{x.shared.Host()}, hosts); err != nil {
+		return err
 	}
-	return errors.Join(fmt.Errorf("%q: %d bytes of %d on rank %d of %d: %w", a.Name, a.split.Count(rank)*a.Bytes, bytes, rank, m.comm.Size(), err), a.free())
+	m.hostOf = hosts
+	return nil
 }
 
-// mapArray maps the memory of an array.
-func (m *Module) mapArray(a *array) (err error) {
-	p := m.comm.Process().Core().Process()
-	a.shared, err = hostmem.Open(m.ctx, p.Control, a.Shared, a.Rule.N*a.Bytes, hostmem.Options{
-		Guard: p.Setting("GOMPI_CHECK") == "1",
-		Small: p.Setting("GOMPI_HUGE") == "off",
-	})
+// sendBetweenHosts sends what another host is to have, and receives what this one is to have.
+func (m *inPlace) sendBetweenHosts(x *transfer) error {
+	rc := m.rc
+	me := rc.merged.Rank()
+	bufs := rc.comm().Bufs()
+	var reqs requests
+	var own []hostmem.Range // writable while data arrives
+	if rc.old >= 0 {
+		r := x.byteRange(x.split, rc.old)
+		own = append(own, r)
+		memory := x.bytesAt(r)
+		for p := range layout.Sends(x.split, x.nextSplit, rc.old) {
+			if peer := rc.to[p.To]; m.hostOf[peer] != m.hostOf[me] {
+				from := memory[p.FromAt*x.Bytes : (p.FromAt+p.Len)*x.Bytes]
+				_ = steps(int64(len(from)), func(lo, hi int64) error { // it cannot fail
+					reqs.add(bufs.Isend(mpi.BufOf(from[lo:hi]), peer, x.tag), hi-lo)
+					return nil
+				})
+			}
+		}
+	}
+	before := own
+	if rc.new >= 0 {
+		if err := x.shared.Own(append(own, x.byteRange(x.nextSplit, rc.new))...); err != nil {
+			return errors.Join(err, rc.wait(reqs))
+		}
+		for p := range layout.Receives(x.split, x.nextSplit, rc.new) {
+			if peer := rc.from[p.From]; m.hostOf[peer] != m.hostOf[me] {
+				to := x.target[p.ToAt*x.Bytes : (p.ToAt+p.Len)*x.Bytes]
+				_ = steps(int64(len(to)), func(lo, hi int64) error { // it cannot fail
+					reqs.add(bufs.Irecv(mpi.BufOf(to[lo:hi]), peer, x.tag), hi-lo)
+					return nil
+				})
+				x.received += int64(len(to))
+			}
+		}
+	}
+	return errors.Join(rc.wait(reqs), x.shared.Own(before...))
+}
+
+// settle completes the arrays of a change that was committed: a rank owns its new block
+// alone, and the first target of each host gives back what no target of the host has.
+func (m *inPlace) settle() (err error) {
+	rc := m.rc
+	for _, x := range rc.transfers {
+		if x.shared == nil || rc.new < 0 {
+			continue
+		}
+		err = errors.Join(err, x.shared.Own(x.byteRange(x.nextSplit, rc.new)))
+		host := m.hostOf[rc.to[rc.new]]
+		var keep []hostmem.Range
+		first := rc.new
+		for d, at := range rc.to {
+			if m.hostOf[at] == host {
+				keep, first = append(keep, x.byteRange(x.nextSplit, d)), min(first, d)
+			}
+		}
+		if first == rc.new && len(keep) < len(rc.to) {
+			err = errors.Join(err, x.shared.Punch(keep))
+		}
+	}
 	return err
 }
 
-// free unmaps the memory of an array; of other data only the variable ends.
-func (a *array) free() (err error) {
-	if a.store != nil {
-		a.store(nil)
-	}
-	a.came = nil
-	if a.shared != nil {
-		err = a.shared.Close()
-		a.shared = nil
-	}
-	return err
-}
-
-// freeAll ends all arrays, and those that were unregistered.
-func (m *Module) freeAll() (err error) {
-	for _, a := range m.arrays {
-		if a.shared != nil {
-			err = errors.Join(err, a.free())
+// fillBlock makes a rank's new block of an array memory that it may touch, before the commit.
+// On a host where another rank has had the block this fills the page tables. When it works in
+// pieces with pauses no new huge pages are made: for those the kernel may hold up ranks that
+// compute.
+func (rc *reconfiguration) fillBlock(x *transfer, limit *rateLimit) error {
+	r := x.byteRange(x.nextSplit, rc.new)
+	for at := r.Lo; at < r.Hi; {
+		n := r.Hi - at
+		if limit.pauses() {
+			n = min(n, touchStepBytes)
+		}
+		var taken int64
+		err := limit.work(func() (err error) {
+			taken, err = x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, rc.new, rc.times.ND, err)
+		}
+		if limit != nil {
+			rc.report(int(n))
+		}
+		if at += n; at < r.Hi && taken > 0 { // pages that are there cost less than a tenth
+			if err := limit.pause(); err != nil {
+				return err
+			}
 		}
 	}
-	for _, x := range m.kept {
-		err = errors.Join(err, x.Close())
-	}
-	m.kept = nil
-	return err
+	x.target = x.bytesAt(r)
+	return nil
 }
 
-// span is where the block of a rank lies.
-func (a *array) span(s layout.Split, rank int) (r hostmem.Range) {
-	for run := range s.Runs(rank) {
-		r = hostmem.Range{Lo: run.At * a.Bytes, Hi: (run.At + run.Len) * a.Bytes}
-	}
-	return r
-}
-
-func (a *array) at(r hostmem.Range) []byte { return a.shared.Bytes()[r.Lo:r.Hi:r.Hi] }
-
-// inPlace says whether the variable is the block of a rank.
-func (a *array) inPlace(rank int) bool {
-	want, is := a.at(a.span(a.split, rank)), a.memory()
-	return len(is) == len(want) && (len(is) == 0 || &is[0] == &want[0])
-}
-
-// others is the method by which data moves that lies in no memory of the hosts.
-func (c *Config) others() Method {
-	if c.Method == InPlace {
-		return Pull
-	}
-	return c.Method
-}
-
-// tell says which data does not move as it is configured.
-func (m *Module) tell() {
-	if m.config.Method != InPlace {
+// printNotInPlace prints which data does not move in place though method InPlace was chosen.
+func (m *Module) printNotInPlace() {
+	carrier := methods[m.config.Method].carrier
+	if carrier == Auto {
 		return
 	}
 	var names []string
@@ -150,134 +163,6 @@ func (m *Module) tell() {
 		}
 	}
 	if len(names) > 0 {
-		m.say(nil, fmt.Sprintf("method pull for %v, which are in no memory of the hosts", names))
+		m.printSettings(nil, fmt.Sprintf("method %v for %v, which are in no memory of the hosts", carrier, names))
 	}
-}
-
-// occupy makes a rank's new block of an array memory that it may touch, before the commit:
-// on a host of which another rank has had it that fills the page tables. In pieces between
-// which it rests nothing new comes in huge pages, for which the kernel may hold up who
-// computes.
-func (a *adoption) occupy(x *move, p *pace) error {
-	r := x.span(x.next, a.new)
-	for at := r.Lo; at < r.Hi; {
-		n := r.Hi - at
-		if p.rests() {
-			n = min(n, touchBytes)
-		}
-		var taken int64
-		err := p.work(func() (err error) {
-			taken, err = x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, a.new, a.times.ND, err)
-		}
-		if p != nil {
-			a.told(int(n))
-		}
-		if at += n; at < r.Hi && taken > 0 { // what is there costs less than a tenth
-			if err := p.rest(); err != nil {
-				return err
-			}
-		}
-	}
-	x.fresh = x.at(r)
-	return nil
-}
-
-// moveArrays moves the arrays of a mode: what lies on the right host is there.
-func (a *adoption) moveArrays(mode Mode) error {
-	for i, x := range a.moves {
-		if x.shared == nil || x.moved || x.Mode != mode {
-			continue
-		}
-		if err := a.touch(x, nil); err != nil {
-			return err
-		}
-		if err := a.findHomes(x); err != nil {
-			return err
-		}
-		if err := a.carry(x, i); err != nil {
-			return moveError(x, a, err)
-		}
-		x.moved = true
-	}
-	return nil
-}
-
-// findHomes finds out who of both has the same memory of arrays.
-func (a *adoption) findHomes(x *move) error {
-	if a.homes != nil {
-		return nil
-	}
-	homes := make([]uint32, a.both.Size())
-	if err := mpi.Allgather(a.comm(), []uint32{x.shared.Host()}, homes); err != nil {
-		return err
-	}
-	a.homes = homes
-	return nil
-}
-
-// carry sends what another host is to have to the same place in its memory, where until
-// the commit nobody has it.
-func (a *adoption) carry(x *move, tag int) error {
-	me := a.both.Rank()
-	bufs := a.comm().Bufs()
-	var reqs requests
-	var own []hostmem.Range // while it comes
-	if a.old >= 0 {
-		r := x.span(x.split, a.old)
-		own = append(own, r)
-		memory := x.at(r)
-		for p := range layout.Sends(x.split, x.next, a.old) {
-			if peer := a.to[p.To]; a.homes[peer] != a.homes[me] {
-				from := memory[p.FromAt*x.Bytes : (p.FromAt+p.Len)*x.Bytes]
-				_ = steps(int64(len(from)), func(lo, hi int64) error { // it cannot fail
-					reqs.add(bufs.Isend(mpi.BufOf(from[lo:hi]), peer, tag), hi-lo)
-					return nil
-				})
-			}
-		}
-	}
-	before := own
-	if a.new >= 0 {
-		if err := x.shared.Own(append(own, x.span(x.next, a.new))...); err != nil {
-			return errors.Join(err, a.wait(reqs))
-		}
-		for p := range layout.Receives(x.split, x.next, a.new) {
-			if peer := a.from[p.From]; a.homes[peer] != a.homes[me] {
-				to := x.fresh[p.ToAt*x.Bytes : (p.ToAt+p.Len)*x.Bytes]
-				_ = steps(int64(len(to)), func(lo, hi int64) error { // likewise
-					reqs.add(bufs.Irecv(mpi.BufOf(to[lo:hi]), peer, tag), hi-lo)
-					return nil
-				})
-				x.from += int64(len(to))
-			}
-		}
-	}
-	return errors.Join(a.wait(reqs), x.shared.Own(before...))
-}
-
-// settle is what is to be done of arrays when a change is committed: a rank owns its new
-// block alone, and one of each host gives back what that has no more.
-func (a *adoption) settle() (err error) {
-	for _, x := range a.moves {
-		if x.shared == nil || a.new < 0 {
-			continue
-		}
-		err = errors.Join(err, x.shared.Own(x.span(x.next, a.new)))
-		home := a.homes[a.to[a.new]]
-		var keep []hostmem.Range
-		first := a.new
-		for d, at := range a.to {
-			if a.homes[at] == home {
-				keep, first = append(keep, x.span(x.next, d)), min(first, d)
-			}
-		}
-		if first == a.new && len(keep) < len(a.to) {
-			err = errors.Join(err, x.shared.Punch(keep))
-		}
-	}
-	return err
 }

@@ -9,14 +9,13 @@ import (
 	"gompi/mpi"
 )
 
-// Loop is a whole program that is malleable: it calls Init, register, and then body and
-// Checkpoint in turn, with the iteration, until body says done, which it does in the
-// same iteration on all ranks. register registers the data; on a newcomer that hands it
-// over, and body goes on behind the iteration of the commit. What body registers or
-// changes of sizes it does by its module, whose Comm is the communicator of the
-// iteration. The error is the first one; ErrLeaving of a process that leaves, which
-// mpi.Main takes for its end in order. Collective over world at its end only in what body
-// does.
+// Loop runs a whole malleable program. It calls Init, register, and then, in turn, body with the
+// iteration and Checkpoint, until body returns done, in the same iteration on all ranks. register
+// registers the data; on a newcomer it gets the data that has come, and body goes on after the
+// iteration of the commit. body may use its module, whose Comm is the communicator of the
+// iteration. All processes of world call Loop; at its end only body decides whether it is
+// collective. The error is the first one. A process that leaves gets ErrLeaving, which mpi.Main
+// takes for an end in order.
 func Loop(ctx context.Context, world *mpi.Comm, config Config, register func(*Module) error, body func(m *Module, iteration int) (done bool, err error)) (err error) {
 	m, _, err := Init(ctx, world, config, nil)
 	if err != nil {

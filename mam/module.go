@@ -20,92 +20,130 @@ import (
 	"gompi/sessions"
 )
 
-// Module is what a process knows of its part in a malleable program. One goroutine at a
-// time uses it.
+// Module is the part of a process in a malleable program. Init makes it, and Finalize ends it.
+// One goroutine at a time calls it; the module has one goroutine of its own, prepareLoop.
 type Module struct {
-	ctx      context.Context // of Init
-	s        *sessions.Session
-	w        *sessions.Watcher // nil: a newcomer that has not committed
-	user     UserFunc
+	// Fixed by Init. w follows the set; it is nil on a newcomer that has not committed.
+	ctx     context.Context
+	s       *sessions.Session
+	w       *sessions.Watcher
+	process *mpi.Process
+	user    UserFunc
+	role    Role
+	verbose bool
+
+	// The configuration: see SetConfig. inputs are those of Auto. config is written with mu
+	// held.
 	config   Config
 	settings []Setting
-	inputs   inputs // of Auto
-	verbose  bool
+	inputs   inputs
 
-	role  Role
-	spans bool      // a world that is known here has processes on several hosts
-	comm  *mpi.Comm // of the ranks there are now
-	made  bool      // comm is of a commit, and ends with the next one
-	own   *mpi.Comm // of the same ranks, for the module; nil: it was not needed yet
-	set   string    // that is followed
-	calls int       // of Checkpoint, since Init
-	// iteration is that of the next Checkpoint, and ahead by how much its number on the
-	// page is larger: once for each change that was waited for.
-	iteration, ahead int
+	// The current ranks. comm ends with the next commit if the module owns it; moduleComm has
+	// the same ranks and is made when it is needed. multiHost says that a world that is known
+	// here has processes on several hosts.
+	set        string
+	comm       *mpi.Comm
+	ownsComm   bool
+	moduleComm *mpi.Comm
+	multiHost  bool
 
-	arrays   []*array          // written with mu held, as are config and edition
-	edition  int               // how often something was changed between changes, since the beginning
-	changed  bool              // it was on this process
-	admitted bool              // the store of the set tells what there is, and changes may be prepared
-	kept     []*hostmem.Memory // of arrays that were unregistered
-	target   int               // that is to be asked for at the next Checkpoint; 0: none
-	wish     *wish             // that was asked for last; nil: nothing was
-	asked    *wish             // the last one when times were taken
-	unsaid   error             // of a call that was handed a change; the next one says it
+	// Counts of Checkpoint. iteration is the number of the next one, calls counts those since
+	// Init. The number on the page is larger than iteration by waited: by one for each change
+	// that was waited for.
+	iteration, waited int
+	calls             int
 
-	adopting *adoption // that is handed out, in its user phase
-	times    Times
-	over     bool
+	// The registrations. arrays and edition are written with mu held. edition counts edits on
+	// all ranks since the beginning, edited says that this process has taken part in one.
+	// published says that the store of the set has the registry, and changes may be prepared.
+	// keptMemory is that of arrays that were unregistered.
+	arrays     []*array
+	edition    int
+	edited     bool
+	published  bool
+	keptMemory []*hostmem.Memory
 
-	tested atomic.Pointer[tested] // that Checkpoint tests; nil: nothing
-	waits  chan struct{}          // a Checkpoint waits for what it would test
+	// Requests of this process. wanted is the size to ask for at the next Checkpoint, or 0;
+	// request is the last one, and timed that of the last commit, until its times are read.
+	wanted         int
+	request, timed *sizeRequest
 
-	// computing is held by the program, but while it is checking in: see lendAll.
-	computing sync.Mutex
-	process   *mpi.Process
-	disarming sync.Mutex
-	tracker   *dirty.Tracker // of the goroutine; nil: not yet, or
-	untracked error          // why there is none
+	// The change that was delivered, in its user phase. deferred is an error that the next
+	// Checkpoint without a delivery returns.
+	current   *reconfiguration
+	deferred  error
+	times     Times
+	finalized bool
 
-	life context.Context // of the goroutine that prepares changes
-	end  context.CancelFunc
-	done sync.WaitGroup
+	// Between Checkpoint and the goroutine. polled are requests that Checkpoint tests.
+	// checkpointWaits tells the goroutine that a Checkpoint waits for them. The program holds
+	// computing except while it checks in: see takeSnapshots.
+	polled          atomic.Pointer[polled]
+	checkpointWaits chan struct{}
+	computing       sync.Mutex
 
-	mu sync.Mutex
+	// Tracking of writes. The goroutine opens the tracker, or learns why there is none.
+	disarmMu sync.Mutex
+	tracker  *dirty.Tracker
+	trackErr error
+
+	// The life of goroutines of the module.
+	life       context.Context
+	cancelLife context.CancelFunc
+	done       sync.WaitGroup
+
 	// What follows is guarded by mu.
-	gate    chan struct{}    // closed when changes are admitted
-	news    chan struct{}    // closed when coming is set
-	coming  *sessions.Change // the last one that the goroutine has seen; nil: it is over
-	since   time.Time        // when
-	ready   *adoption        // of coming, if something has moved before it is handed out
-	shown   *shown           // what others may read; nil: nothing
-	ended   []dirty.Watch    // of loans that are over
-	left    []block          // that the program may still have
-	trouble error            // why a change could not be prepared, to be said by Checkpoint
-	alarm   func()           // called when trouble is set; nil: nobody waits
+	mu sync.Mutex
+	// publishedGate is closed while changes may be prepared. news is closed when coming is
+	// set.
+	publishedGate chan struct{}
+	news          chan struct{}
+	// coming is the last change that the goroutine has seen, and that is not over;
+	// comingSince is when it was seen. prepared is its reconfiguration, until the delivery.
+	coming      *sessions.Change
+	comingSince time.Time
+	prepared    *reconfiguration
+	// prepareErr is why a change could not be prepared: the next Checkpoint returns it. A
+	// Checkpoint that waits sets onPrepareErr, to be woken.
+	prepareErr   error
+	onPrepareErr func()
+	// publication is the constant data that others may read. endedWatches are those of
+	// snapshots that were released. retired is memory that the program may still have.
+	publication  *publication
+	endedWatches []dirty.Watch
+	retired      []block
 }
 
-// ErrChanging is that of a call which has to wait until a change is over.
+// ErrChanging is the error of a call that has to wait until a change is over.
 var ErrChanging = errors.New("a change is under way")
 
-var errOver = errors.New("the module was finalized")
+var errFinalized = errors.New("the module was finalized")
 
-// options are those of the watch, the same on all members.
+// options are the options of the watch, the same on all members.
 var options = sessions.Options{Prepare: true, Hold: true}
 
-// Init makes a process a part of a malleable program. On the processes of the beginning
-// the role is Source: world is all of them, and the program registers its data. On one
-// that was started for a change it is Target: Init returns when that is committed, all
-// data has come, and Iteration and Comm are those to go on with; ErrRolledBack of a change
-// that does not happen, which the main function returns. The configuration of rank 0
-// holds on all, newcomers too. user, which may be nil, is called in each Checkpoint of the user phase, once,
-// until it says Resume; on newcomers as often. Finalize must follow. Collective over the
-// processes of the beginning.
+// Init makes a process part of a malleable program. All processes of the beginning call it, with
+// the world that they form; their role is Source, and they register their data next. A process
+// that was started for a change calls it, too; its role is Target. There Init returns when the
+// change is committed and all data has come: Iteration and Comm are those to go on with. If the
+// change does not happen Init returns ErrRolledBack, which the main function returns.
+//
+// The configuration of rank 0 holds on all, newcomers too. user may be nil. It is called once in
+// each Checkpoint of the user phase, until it calls Resume, and as often on newcomers. Finalize
+// must follow. Collective over the processes of the beginning.
 //
 // MAM_Init of MaM.
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
-	m := &Module{ctx: ctx, user: user, comm: world, process: world.Process(), gate: make(chan struct{}), news: make(chan struct{}), waits: make(chan struct{}, 1)}
+	m := &Module{
+		ctx:             ctx,
+		user:            user,
+		comm:            world,
+		process:         world.Process(),
+		publishedGate:   make(chan struct{}),
+		news:            make(chan struct{}),
+		checkpointWaits: make(chan struct{}, 1),
+	}
 	m.computing.Lock()
 	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
 	c, err := sessions.Joined(ctx)
@@ -116,15 +154,15 @@ func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*
 		if err := m.configure(op, world, config); err != nil {
 			return nil, Source, err
 		}
-		m.target = m.config.Targets
+		m.wanted = m.config.Targets
 	}
 	if m.s, err = sessions.Open(ctx); err != nil {
 		return nil, Source, err
 	}
-	m.life, m.end = context.WithCancel(ctx)
+	m.life, m.cancelLife = context.WithCancel(ctx)
 	if c != nil {
 		m.role = Target
-		err = m.join(c)
+		err = m.joinChange(c)
 	} else {
 		m.w, err = sessions.Watch(ctx, "gompi://main", options)
 	}
@@ -134,20 +172,20 @@ func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*
 	if err != nil {
 		return nil, m.role, errors.Join(err, m.Finalize())
 	}
-	m.done.Go(func() { m.prepareAll(m.w) })
+	m.done.Go(func() { m.prepareLoop(m.w) })
 	return m, m.role, nil
 }
 
-// configure gives all ranks the configuration of rank 0; one that is refused changes
+// configure gives all ranks the configuration of rank 0. A configuration that is refused changes
 // nothing.
 func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	var b []byte
 	var bad error
-	x := chosen{}
+	x := rank0Config{}
 	if comm.Rank() == 0 {
 		if x.Config, x.Settings, bad = settle(code, comm.Process().Core().Process().Setting, os.Getenv); bad == nil {
-			if bad = x.Config.there(); bad == nil {
-				x.Inputs, bad = look(comm)
+			if bad = x.Config.checkSupported(); bad == nil {
+				x.Inputs, bad = findInputs(comm)
 			}
 			if bad == nil {
 				b, bad = json.Marshal(&x)
@@ -160,11 +198,11 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 		return err
 	case bad != nil:
 		return m.refuse(op, mpi.ErrArg, bad)
-	case n <= 0 || n > mostSettings:
+	case n <= 0 || n > maxSettings:
 		return m.refuse(op, mpi.ErrArg, errors.New("rank 0 has no configuration"))
 	}
 	if comm.Rank() == 0 {
-		m.say(x.Settings)
+		m.printSettings(x.Settings)
 	} else {
 		b = make([]byte, n)
 	}
@@ -186,26 +224,26 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	return nil
 }
 
-// chosen is what rank 0 tells of the configuration.
-type chosen struct {
+// rank0Config is what rank 0 broadcasts of the configuration.
+type rank0Config struct {
 	Config   Config
 	Settings []Setting
 	Inputs   inputs
 }
 
-const mostSettings = 1 << 16 // bytes of it
+const maxSettings = 1 << 16 // bytes
 
-// there says what of a configuration the module cannot do.
-func (c *Config) there() error {
+// checkSupported returns an error for what the module cannot do.
+func (c *Config) checkSupported() error {
 	if c.Spawn&SpawnInter != 0 && c.Process == Baseline {
 		return fmt.Errorf("spawn %v with process baseline: sources and targets have one communicator of all", SpawnInter)
 	}
 	return nil
 }
 
-// say prints what has been chosen, and what was changed of it, if gompirun was asked to be
+// printSettings prints the settings, and what was changed of them, if gompirun was asked to be
 // verbose.
-func (m *Module) say(list []Setting, why ...string) {
+func (m *Module) printSettings(list []Setting, why ...string) {
 	if !m.verbose || m.comm.Rank() != 0 {
 		return
 	}
@@ -216,20 +254,27 @@ func (m *Module) say(list []Setting, why ...string) {
 	fmt.Fprintln(os.Stderr, "mam:", strings.Join(append(text, why...), ", "))
 }
 
-// Finalize ends the module: the set takes no more changes. The data stays the program's.
-// Whoever calls it first ends changes that nobody was handed yet. Local.
+// printVerbose prints a line on rank 0 if gompirun was asked to be verbose.
+func (m *Module) printVerbose(rank int, text string) {
+	if m.verbose && rank == 0 {
+		fmt.Fprintln(os.Stderr, "mam:", text)
+	}
+}
+
+// Finalize ends the module: the set takes no more changes. The data stays the program's. The
+// first process that calls it ends changes that were not delivered yet. Local.
 //
 // MAM_Finalize of MaM, which asks the program to abort where processes have left.
 func (m *Module) Finalize() error {
-	if m.over {
+	if m.finalized {
 		return nil
 	}
-	m.over = true
+	m.finalized = true
 	m.computing.Unlock()
-	m.end()
+	m.cancelLife()
 	var err error
-	if m.adopting != nil {
-		m.adopting.close()
+	if m.current != nil {
+		m.current.close()
 	}
 	if m.w != nil {
 		err = m.w.Close()
@@ -238,44 +283,44 @@ func (m *Module) Finalize() error {
 	if m.tracker != nil {
 		err = errors.Join(err, m.tracker.Close())
 	}
-	m.hide()
+	m.withdrawConstant()
 	err = errors.Join(err, m.freeAll())
-	if m.own != nil {
-		err = errors.Join(err, m.own.Free())
+	if m.moduleComm != nil {
+		err = errors.Join(err, m.moduleComm.Free())
 	}
 	return errors.Join(err, m.s.Close())
 }
 
-// Comm is the communicator to go on with: world, or that of the last commit, until the
-// next one, which frees it. Local.
+// Comm returns the communicator of the current ranks: world, or that of the last commit. The next
+// commit frees it. Local.
 func (m *Module) Comm() *mpi.Comm { return m.comm }
 
-// Role is what Init has returned. Local.
+// Role returns the role that Init has returned. Local.
 func (m *Module) Role() Role { return m.role }
 
-// Iteration is the number of the next Checkpoint, from 0 on: how often it was called. It
-// is the same on all ranks that are as far, newcomers too. Local.
+// Iteration returns the number of the next Checkpoint, from 0 on. It is the same on all ranks
+// that are equally far, newcomers too. Local.
 func (m *Module) Iteration() int { return m.iteration }
 
-// Settings are the configuration that holds on this process, and who has said it. Local.
+// Settings returns the configuration of this process, and where each field comes from. Local.
 func (m *Module) Settings() []Setting { return slices.Clone(m.settings) }
 
-// Times are those of the last change that was committed. Local, but on who has asked for
-// it, which asks the head once.
+// Times returns the times of the last change that was committed. Local, except on the rank that
+// has asked for the change: there it asks the head once.
 func (m *Module) Times() Times {
-	if m.asked != nil {
-		m.times.RMS, m.times.Spawn = m.asked.spans(m.ctx, m.set)
-		m.asked = nil
+	if m.timed != nil {
+		m.times.RMS, m.times.Spawn = m.timed.times(m.ctx, m.set)
+		m.timed = nil
 	}
 	return m.times
 }
 
-// State is how far a change is, without asking anybody. Local.
+// State returns how far a change is, without communication. Local.
 func (m *Module) State() State {
 	switch {
-	case m == nil || m.s == nil || m.over:
+	case m == nil || m.s == nil || m.finalized:
 		return Unreserved
-	case m.adopting != nil:
+	case m.current != nil:
 		return UserPending
 	case m.comingNow() != nil:
 		return Pending
@@ -283,11 +328,10 @@ func (m *Module) State() State {
 	return NotStarted
 }
 
-// SetTarget asks for a change to so many ranks, as gompictl resize =n does: at the next
-// Checkpoint of rank 0, whose number holds. Changes are one after the other; of several
-// numbers that wait the last one stays. A number that is there already is no change. One that
-// is under way is asked for again if that is rolled back. If the request is refused, the
-// Checkpoint says so. Local.
+// SetTarget asks for a change to n ranks, as gompictl resize =n does, at the next Checkpoint of
+// rank 0. The number of rank 0 holds. Changes happen one after the other; of several numbers that
+// wait the last one stays. The current number is no change. A change that is under way is asked
+// for again if it is rolled back. If the request is refused Checkpoint returns the error. Local.
 //
 // MAM_Set_target_number of MaM.
 func (m *Module) SetTarget(n int) error {
@@ -297,11 +341,11 @@ func (m *Module) SetTarget(n int) error {
 	if n < 1 {
 		return m.refuse("SetTarget", mpi.ErrArg, fmt.Errorf("%d ranks", n))
 	}
-	m.target = n
+	m.wanted = n
 	return nil
 }
 
-// comingNow is a change that is coming and not over; nil: there is none.
+// comingNow returns the change that is coming and not over; nil: there is none.
 func (m *Module) comingNow() *sessions.Change {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -311,7 +355,7 @@ func (m *Module) comingNow() *sessions.Change {
 	return m.coming
 }
 
-// isComing reports whether a change is; mu is held.
+// isComing reports whether a change is coming; mu is held.
 func (m *Module) isComing() bool {
 	if m.coming != nil && m.coming.Over() {
 		m.coming = nil
@@ -320,13 +364,13 @@ func (m *Module) isComing() bool {
 }
 
 func (m *Module) open(op string) error {
-	if m.over {
-		return m.refuse(op, mpi.ErrFinalized, errOver)
+	if m.finalized {
+		return m.refuse(op, mpi.ErrFinalized, errFinalized)
 	}
 	return nil
 }
 
-// refuse is an error of a call.
+// refuse returns the error of a call.
 func (m *Module) refuse(op string, class mpi.Class, why error) error {
 	return &mpi.Error{Class: class, Op: "mam." + op, Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: why}
 }

@@ -10,24 +10,24 @@ import (
 	"gompi/sessions"
 )
 
-// join is the part of a newcomer, until it is one of the ranks.
-func (m *Module) join(c *sessions.Change) error {
-	a, err := m.arrive(c)
+// joinChange is Init on a newcomer, until it is one of the ranks.
+func (m *Module) joinChange(c *sessions.Change) error {
+	rc, err := m.planNewcomer(c)
 	if err != nil {
-		return m.undone(c, err, false)
+		return m.failNewcomer(c, err, false)
 	}
-	m.adopting = a
-	if a.lost == nil {
-		err = a.moveAhead()
+	m.current = rc
+	if rc.lost == nil {
+		err = rc.whileComputing(m.life)
 	}
 	if err == nil {
-		err = a.begin()
+		err = rc.atDelivery()
 	}
 	if err != nil {
-		_, err = m.failed(c, err)
+		_, err = m.fail(c, err)
 		return err
 	}
-	state, err := m.goOn(Wait)
+	state, err := m.advance(Wait)
 	if err != nil {
 		return err
 	}
@@ -38,20 +38,9 @@ func (m *Module) join(c *sessions.Change) error {
 	return err
 }
 
-// moveAhead is what moves before the sources are handed the change, behind Ready.
-func (a *adoption) moveAhead() error {
-	switch {
-	case a.config.Method != Pull && a.config.early():
-		return a.moveEarly(a.m.life)
-	case a.lends():
-		return a.lendAndBorrow(a.m.life)
-	}
-	return nil
-}
-
-// arrive prepares a newcomer for the change, without any source. What has failed since
-// something was changed meanwhile is done again.
-func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
+// planNewcomer prepares a newcomer for the change, without any source, and says Ready. After
+// an error it begins anew if the sources have published another registry meanwhile.
+func (m *Module) planNewcomer(c *sessions.Change) (*reconfiguration, error) {
 	store, err := m.s.Store(c.Input)
 	if err != nil {
 		return nil, err
@@ -62,9 +51,9 @@ func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := m.prepared(c, store, text)
+		rc, err := m.planByRegistry(c, store, text)
 		if err == nil {
-			return a, c.Ready()
+			return rc, c.Ready()
 		}
 		if bytes.Equal(head, last) {
 			return nil, err
@@ -73,47 +62,46 @@ func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
 	}
 }
 
-// prepared is arrive by a registry.
-func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte) (*adoption, error) {
+// planByRegistry is planNewcomer with one registry.
+func (m *Module) planByRegistry(c *sessions.Change, store *sessions.Store, text []byte) (*reconfiguration, error) {
 	r, err := readRegistry(text)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.freeAll(); err != nil { // of what was read before
+	if err := m.freeAll(); err != nil { // arrays of the registry before
 		return nil, err
 	}
 	m.config, m.settings, m.inputs = r.Config, r.Settings, r.Inputs
-	m.edition, m.arrays = r.Edition, nil
+	m.edition = r.Edition
+	if m.arrays, err = m.arraysOf(r); err != nil {
+		return nil, err
+	}
+	rc, err := m.plan(c, r.Ranks, -1, time.Now(), m.arrays)
+	if err != nil || rc.lost != nil {
+		return rc, err
+	}
+	rc.input = store
+	if err := rc.beforeReady(m.life); err != nil {
+		return nil, err
+	}
+	return rc, nil
+}
+
+// arraysOf returns the data of a registry, and maps what lies in host memory.
+func (m *Module) arraysOf(r *registry) (list []*array, err error) {
 	for _, e := range r.Data {
 		x := &array{entry: e}
 		if !e.Replicated {
 			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
-				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
+				return list, fmt.Errorf("mam: %q: %w", e.Name, err)
 			}
 		}
 		if e.Shared != "" {
 			if err := m.mapArray(x); err != nil {
-				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
+				return list, fmt.Errorf("mam: %q: %w", e.Name, err)
 			}
 		}
-		m.arrays = append(m.arrays, x)
+		list = append(list, x)
 	}
-	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
-	if err != nil {
-		return nil, err
-	}
-	if a.lost != nil {
-		return a, nil
-	}
-	if err := a.touchSoon(a.paced(m.life)); err != nil {
-		return nil, err
-	}
-	if a.config.early() && a.config.Method == Pull {
-		start := time.Now()
-		if err := a.pullEarly(m.life, store, nil); err != nil {
-			return nil, err
-		}
-		a.times.Async = a.times.spent(Background, start)
-	}
-	return a, nil
+	return list, nil
 }

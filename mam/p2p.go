@@ -4,35 +4,48 @@ package mam
 
 import "gompi/internal/resize/layout"
 
-// pointToPoint begins method P2P: a receive of each source that has a part, a send to each
-// target; what stays with a process is copied, by bytes, in the background by keepPieces.
-func (a *adoption) pointToPoint(x *move, tag int) (r requests, err error) {
-	old, fresh := a.memory(x)
-	bufs, me := a.comm().Bufs(), a.both.Rank()
-	var starts []func() // when nothing can fail here any more
+// pointToPoint is method P2P: a receive for each source that has a segment, a send for each
+// target. What a rank keeps is copied by bytes.
+type pointToPoint struct{ rc *reconfiguration }
+
+func newPointToPoint(rc *reconfiguration) mover {
+	return &exchange{rc: rc, by: &pointToPoint{rc}, reports: true}
+}
+
+func (m *pointToPoint) exchange(list []*transfer) error {
+	return m.rc.exchangeEach(list, func(x *transfer) error { return m.rc.waitStarted(m.start(x)) })
+}
+
+// start begins the receives and sends of an array. With a rate limit copyKeptInPieces copies
+// what the rank keeps.
+func (m *pointToPoint) start(x *transfer) (reqs requests, err error) {
+	rc := m.rc
+	old, target := rc.memory(x)
+	bufs, me := rc.comm().Bufs(), rc.merged.Rank()
+	var starts []func() // called when nothing can fail here any more
 	for _, sends := range [...]bool{false, true} {
-		memory := fresh
+		memory := target
 		if sends {
 			memory = old
 		}
-		for peer, p := range a.parts(x, sends) {
-			if p.n == 0 || peer == me && (sends || a.pace != nil) {
+		for peer, s := range rc.segments(x, sends) {
+			if s.n == 0 || peer == me && (sends || rc.limit != nil) {
 				continue
 			}
 			if peer == me {
-				a.keep(fresh, old, p.runs, x.Bytes)
+				rc.copyKept(target, old, s.runs, x.Bytes)
 				continue
 			}
-			for step := range p.pieces(x.Bytes, stepBytes) {
+			for step := range s.pieces(x.Bytes, stepBytes) {
 				b, err := step.buf(memory, x.Bytes, sends)
 				if err != nil {
-					return r, err
+					return reqs, err
 				}
 				starts = append(starts, func() {
 					if sends {
-						r.add(bufs.Isend(b, peer, tag), step.n)
+						reqs.add(bufs.Isend(b, peer, x.tag), step.n)
 					} else {
-						r.add(bufs.Irecv(b, peer, tag), step.n)
+						reqs.add(bufs.Irecv(b, peer, x.tag), step.n)
 					}
 				})
 			}
@@ -41,12 +54,12 @@ func (a *adoption) pointToPoint(x *move, tag int) (r requests, err error) {
 	for _, start := range starts {
 		start()
 	}
-	return r, nil
+	return reqs, nil
 }
 
-// keep copies what a process has before and afterwards.
-func (a *adoption) keep(fresh, old []byte, runs []layout.Segment, elem int64) {
+// copyKept copies what a process has before and after the change.
+func (rc *reconfiguration) copyKept(target, old []byte, runs []layout.Segment, elem int64) {
 	for _, r := range runs {
-		a.copy(fresh[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:], a.pace)
+		rc.copyLocal(target[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:], rc.limit)
 	}
 }

@@ -13,55 +13,55 @@ import (
 )
 
 const (
-	// aheadPieces are offered to each target ahead of what it has taken.
-	aheadPieces = 64
-	// offerPause is how long a source leaves its offers alone: in it a target takes less than
-	// what is ahead.
+	// outstandingPieces are offered to each target ahead of what it has received.
+	outstandingPieces = 64
+	// offerPause is how long a source leaves its offers alone. In that time a target receives
+	// fewer pieces than are outstanding.
 	offerPause = time.Millisecond
 )
 
-// inPieces moves data in the background by messages: what goes from one rank to another is
-// cut into pieces, equally on both, which the target receives one after the other, at its
-// pace. So sources are asked for no more than targets take, whoever of the two copies. It
-// is the schedule of the direct Alltoallv, each from the rank after it on; Alltoallv itself
-// could not rest: it goes on by whatever call of the process makes progress, also those of
-// an iteration. After an error nothing of it is under way.
-func (a *adoption) inPieces(x *move, tag int) error {
-	ctx, cancel := context.WithCancelCause(a.early)
+// exchangeInPieces moves data in the background by messages. What goes from one rank to
+// another is cut into pieces, equally on both. The target receives them one after the other,
+// at its rate, so sources are asked for no more than targets take, whoever of the two copies.
+// It is the schedule of the direct Alltoallv: each rank starts with the one after it. An
+// Alltoallv itself cannot pause: any call of the process that makes progress continues it,
+// also those of an iteration. After an error nothing of it is under way.
+func (rc *reconfiguration) exchangeInPieces(x *transfer) error {
+	ctx, cancel := context.WithCancelCause(rc.background)
 	defer cancel(nil)
-	comm := a.both.WithContext(ctx)
-	given := make(chan error, 1)
+	comm := rc.merged.WithContext(ctx)
+	sent := make(chan error, 1)
 	go func() {
-		err := a.offerPieces(ctx, comm, x, tag)
+		err := rc.sendPieces(ctx, comm, x)
 		if err != nil {
 			cancel(err)
 		}
-		given <- err
+		sent <- err
 	}()
-	err := a.takePieces(comm, x, tag)
+	err := rc.receivePieces(comm, x)
 	if err != nil {
 		cancel(err)
-		a.both.Revoke() // nobody waits for this process in vain
+		rc.merged.Revoke() // nobody waits for this process in vain
 	}
-	if failed := <-given; err == nil && failed == nil {
+	if failed := <-sent; err == nil && failed == nil {
 		return nil
 	}
-	return context.Cause(ctx) // of the first that has failed
+	return context.Cause(ctx) // the first failure
 }
 
-// takePieces receives what this process is to have, and copies what it has already.
-func (a *adoption) takePieces(comm *mpi.Comm, x *move, tag int) error {
-	parts, me := a.partsOf(x, false), a.both.Rank()
-	for k := range parts {
-		peer := (me + 1 + k) % len(parts)
+// receivePieces receives what this process is to have, and copies what it has already.
+func (rc *reconfiguration) receivePieces(comm *mpi.Comm, x *transfer) error {
+	segments, me := rc.segmentsOf(x, false), rc.merged.Rank()
+	for k := range segments {
+		peer := (me + 1 + k) % len(segments)
 		if peer == me {
-			if err := a.keepPieces(x); err != nil {
+			if err := rc.copyKeptInPieces(x); err != nil {
 				return err
 			}
 			continue
 		}
-		for piece := range parts[peer].pieces(x.Bytes, pieceBytes) {
-			if err := a.takePiece(comm, peer, tag, &piece, x); err != nil {
+		for piece := range segments[peer].pieces(x.Bytes, pieceBytes) {
+			if err := rc.receivePiece(comm, peer, &piece, x); err != nil {
 				return err
 			}
 		}
@@ -69,88 +69,88 @@ func (a *adoption) takePieces(comm *mpi.Comm, x *move, tag int) error {
 	return nil
 }
 
-// keepPieces copies what stays with this process, at its pace.
-func (a *adoption) keepPieces(x *move) error {
-	if x.Replicated || a.old < 0 || a.new < 0 {
+// copyKeptInPieces copies what stays with this process, with the rate limit.
+func (rc *reconfiguration) copyKeptInPieces(x *transfer) error {
+	if x.Replicated || rc.old < 0 || rc.new < 0 {
 		return nil
 	}
-	var stays part
-	for p := range layout.Receives(x.split, x.next, a.new) {
-		if p.From == a.old {
+	var stays segment
+	for p := range layout.Receives(x.split, x.nextSplit, rc.new) {
+		if p.From == rc.old {
 			stays.runs = append(stays.runs, p)
 		}
 	}
-	old, fresh := a.memory(x)
+	old, target := rc.memory(x)
 	for piece := range stays.pieces(x.Bytes, pieceBytes) {
-		_ = a.pace.work(func() error { // it cannot fail
-			a.keep(fresh, old, piece.runs, x.Bytes)
+		_ = rc.limit.work(func() error { // it cannot fail
+			rc.copyKept(target, old, piece.runs, x.Bytes)
 			return nil
 		})
-		a.told(int(piece.n))
-		if err := a.pace.rest(); err != nil {
+		rc.report(int(piece.n))
+		if err := rc.limit.pause(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takePiece receives a piece as soon as there is one, and rests.
-func (a *adoption) takePiece(comm *mpi.Comm, peer, tag int, piece *part, x *move) error {
-	b, err := piece.buf(x.fresh, x.Bytes, false)
+// receivePiece receives a piece as soon as it is there, and pauses.
+func (rc *reconfiguration) receivePiece(comm *mpi.Comm, peer int, piece *segment, x *transfer) error {
+	b, err := piece.buf(x.target, x.Bytes, false)
 	if err != nil {
 		return err
 	}
-	st, err := comm.Probe(peer, tag)
+	st, err := comm.Probe(peer, x.tag)
 	if err != nil {
 		return err
 	}
 	if int64(st.Count) != piece.n {
-		return fmt.Errorf("rank %d of both has sent %d bytes, not %d", peer, st.Count, piece.n)
+		return fmt.Errorf("rank %d of the merged communicator has sent %d bytes, not %d", peer, st.Count, piece.n)
 	}
-	err = a.pace.work(func() error {
-		_, err := comm.Bufs().Recv(b, peer, tag)
+	err = rc.limit.work(func() error {
+		_, err := comm.Bufs().Recv(b, peer, x.tag)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a.told(int(piece.n))
-	return a.pace.rest()
+	rc.report(int(piece.n))
+	return rc.limit.pause()
 }
 
-// lane is what goes to one target.
-type lane struct {
+// outlet has the pieces for one target.
+type outlet struct {
 	peer   int
-	next   func() (part, bool)
+	next   func() (segment, bool)
 	offers []mpi.Request // the oldest first
 }
 
-// offerPieces offers what others are to have of this process until they have taken it. It looks
-// after its offers now and then: who waits in the library is woken for each of them, and
-// takes its time from the iterations.
-func (a *adoption) offerPieces(ctx context.Context, comm *mpi.Comm, x *move, tag int) (err error) {
-	old, _ := a.memory(x)
-	var lanes []*lane
-	for peer, p := range a.partsOf(x, true) {
-		if p.n > 0 && peer != a.both.Rank() {
-			next, stop := iter.Pull(p.pieces(x.Bytes, pieceBytes))
+// sendPieces offers what others are to have of this process until they have received it. It
+// looks after its offers now and then: a thread that waits in the library is woken for each of
+// them, and takes its time from the iterations.
+func (rc *reconfiguration) sendPieces(ctx context.Context, comm *mpi.Comm, x *transfer) (err error) {
+	old, _ := rc.memory(x)
+	var outlets []*outlet
+	for peer, s := range rc.segmentsOf(x, true) {
+		if s.n > 0 && peer != rc.merged.Rank() {
+			next, stop := iter.Pull(s.pieces(x.Bytes, pieceBytes))
 			defer stop()
-			lanes = append(lanes, &lane{peer: peer, next: next})
+			outlets = append(outlets, &outlet{peer: peer, next: next})
 		}
 	}
 	defer func() {
 		if err == nil {
 			return
 		}
-		a.both.Revoke()
-		for _, l := range lanes {
-			_ = mpi.Waitall(l.offers) // they end now
+		rc.merged.Revoke()
+		for _, o := range outlets {
+			_ = mpi.Waitall(o.offers) // they end now
 		}
 	}()
-	for over := false; ; {
-		over = true
-		for _, l := range lanes {
-			done, err := l.offer(comm, old, x.Bytes, tag)
+	for {
+		over := true
+		for _, o := range outlets {
+			done, err := o.offer(comm, old, x)
 			if err != nil {
 				return err
 			}
@@ -169,12 +169,13 @@ func (a *adoption) offerPieces(ctx context.Context, comm *mpi.Comm, x *move, tag
 	}
 }
 
-// offer ends offers that were taken, and makes others; done: there are none any more.
-func (l *lane) offer(comm *mpi.Comm, memory []byte, elem int64, tag int) (done bool, err error) {
-	for len(l.offers) > 0 {
-		taken, _, err := l.offers[0].Test()
+// offer ends offers that were received, and makes others. It reports whether all pieces were
+// received.
+func (o *outlet) offer(comm *mpi.Comm, memory []byte, x *transfer) (done bool, err error) {
+	for len(o.offers) > 0 {
+		taken, _, err := o.offers[0].Test()
 		if taken {
-			l.offers = l.offers[1:]
+			o.offers = o.offers[1:]
 		}
 		if err != nil {
 			return false, err
@@ -183,35 +184,16 @@ func (l *lane) offer(comm *mpi.Comm, memory []byte, elem int64, tag int) (done b
 			break
 		}
 	}
-	for len(l.offers) < aheadPieces {
-		piece, more := l.next()
+	for len(o.offers) < outstandingPieces {
+		piece, more := o.next()
 		if !more {
 			break
 		}
-		b, err := piece.buf(memory, elem, true)
+		b, err := piece.buf(memory, x.Bytes, true)
 		if err != nil {
 			return false, err
 		}
-		l.offers = append(l.offers, comm.Bufs().Isend(b, l.peer, tag))
+		o.offers = append(o.offers, comm.Bufs().Isend(b, o.peer, x.tag))
 	}
-	return len(l.offers) == 0, nil
-}
-
-// partsOf is parts, also of replicated data.
-func (a *adoption) partsOf(x *move, sends bool) []part {
-	if !x.Replicated {
-		return a.parts(x, sends)
-	}
-	list := make([]part, a.both.Size())
-	whole := part{n: x.Rule.N * x.Bytes, runs: []layout.Segment{{Len: x.Rule.N}}}
-	for d, source := range a.forNewcomers() {
-		switch {
-		case sends && a.both.Rank() == source:
-			list[a.to[d]] = whole
-		case !sends && d == a.new:
-			list[source] = whole
-			x.from += whole.n
-		}
-	}
-	return list
+	return len(o.offers) == 0, nil
 }

@@ -15,46 +15,49 @@ import (
 	"gompi/internal/resize/layout"
 )
 
-// What stands in the store of a set: the registry, by rank 0 at its first Checkpoint.
+// registryKey is the key of the registry in the store of a set. Rank 0 puts it there at its first
+// Checkpoint.
 const registryKey = "gompi.mam.registry"
 
 const (
 	registryVersion = 1
-	mostArrays      = 1 << 10
-	mostName        = 1 << 10  // bytes
-	mostText        = 64 << 20 // bytes of a registry as text
-	mostElem        = 1 << 20  // bytes of an element
-	mostShared      = 4 << 10  // bytes of a name of memory
+	maxArrays       = 1 << 10
+	maxName         = 1 << 10  // bytes
+	maxText         = 64 << 20 // bytes of a registry as text
+	maxElem         = 1 << 20  // bytes of an element
+	maxShared       = 4 << 10  // bytes of a name of host memory
 )
 
-// registry is what newcomers must know before they have anything: rank 0's data, as all
-// have it.
+// registry is what newcomers must know first: the registrations and the configuration of rank 0,
+// which all ranks have.
 type registry struct {
 	Version int
 	Ranks   int // of the set
-	Edition int // how often something was changed between changes
+	Edition int // how often registrations or settings were edited
 	Config  Config
-	// Settings are where the configuration comes from.
+	// Settings say where the configuration comes from.
 	Settings []Setting
 	Inputs   inputs // of Auto
 	Data     []entry
-	// Weights are lists that data have, each once: as it is put.
+	// Weights are the lists of weights of the data, each once. It is set in the encoded form
+	// only.
 	Weights [][]int64 `json:",omitempty"`
 }
 
-// entry is one of the data.
+// entry describes the data of one registration.
 type entry struct {
 	Name       string
-	Type       string // of the elements, as Go names it
+	Type       string // the Go type of the elements
 	Bytes      int64  // of an element
 	Replicated bool
-	One        bool // a value, not a slice
-	Encoded    bool `json:",omitempty"` // a value that encodes itself; of constant data the rule has the length
+	One        bool // one value, not a slice
+	Encoded    bool `json:",omitempty"` // a value with its own encoding; of constant data the rule has the length
 	Mode       Mode
-	Shared     string        `json:",omitempty"` // the name of the memory of the hosts in which it lies
+	Shared     string        `json:",omitempty"` // the name of the host memory in which it lies
 	Marked     bool          `json:",omitempty"` // variable data, see Mode
-	Rule       layout.Layout // of replicated data only how many elements there are
-	// WeightsAt is 1 + which of registry.Weights the rule has, as it is put; else 0.
+	Rule       layout.Layout // of replicated data only the number of elements
+	// WeightsAt is 1 + the index in registry.Weights of the rule's weights, in the encoded form;
+	// else 0.
 	WeightsAt int `json:",omitempty"`
 }
 
@@ -78,18 +81,18 @@ func (e *entry) kind() string {
 
 func (e *entry) check() error {
 	switch {
-	case e.Name == "" || len(e.Name) > mostName || len(e.Type) > mostName:
-		return fmt.Errorf("a name of %d bytes, 1 to %d allowed", len(e.Name), mostName)
-	case e.Bytes < 1 || e.Bytes > mostElem:
-		return fmt.Errorf("%q has elements of %d bytes, 1 to %d allowed", e.Name, e.Bytes, mostElem)
+	case e.Name == "" || len(e.Name) > maxName || len(e.Type) > maxName:
+		return fmt.Errorf("a name of %d bytes, 1 to %d allowed", len(e.Name), maxName)
+	case e.Bytes < 1 || e.Bytes > maxElem:
+		return fmt.Errorf("%q has elements of %d bytes, 1 to %d allowed", e.Name, e.Bytes, maxElem)
 	case e.Mode > Constant || e.Marked && e.Mode != Variable:
 		return fmt.Errorf("%q has mode %d", e.Name, e.Mode)
-	case e.Shared != "" && (e.Replicated || !e.Rule.Contiguous() || e.Rule.N < 1 || len(e.Shared) > mostShared):
+	case e.Shared != "" && (e.Replicated || !e.Rule.Contiguous() || e.Rule.N < 1 || len(e.Shared) > maxShared):
 		return fmt.Errorf("%q lies in memory with a name of %d bytes, %v of %d elements", e.Name, len(e.Shared), e.Rule.Kind, e.Rule.N)
 	case e.One && (!e.Replicated || e.Rule.N != 1):
 		return fmt.Errorf("%q is one value of %d", e.Name, e.Rule.N)
-	case e.Encoded && (!e.Replicated || e.One || e.Marked || e.Bytes != 1 || e.Rule.N > mostValue || e.Mode == Variable && e.Rule.N != 0):
-		return fmt.Errorf("%q is an encoded value, %s of %d units of %d bytes, at most %d bytes allowed", e.Name, e.kind(), e.Rule.N, e.Bytes, mostValue)
+	case e.Encoded && (!e.Replicated || e.One || e.Marked || e.Bytes != 1 || e.Rule.N > maxValue || e.Mode == Variable && e.Rule.N != 0):
+		return fmt.Errorf("%q is an encoded value, %s of %d units of %d bytes, at most %d bytes allowed", e.Name, e.kind(), e.Rule.N, e.Bytes, maxValue)
 	}
 	if err := e.Rule.Check(); err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
@@ -100,7 +103,7 @@ func (e *entry) check() error {
 	return nil
 }
 
-// registry is what this process would put.
+// registry returns the registry of this process.
 func (m *Module) registry(arrays []*array) *registry {
 	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Edition: m.edition, Config: m.config, Settings: m.settings, Inputs: m.inputs}
 	for _, a := range arrays {
@@ -109,7 +112,7 @@ func (m *Module) registry(arrays []*array) *registry {
 	return r
 }
 
-// compact is the registry with each list of weights once.
+// compact returns the registry with each list of weights once.
 func (r *registry) compact() *registry {
 	c := *r
 	c.Data, c.Weights = slices.Clone(r.Data), nil
@@ -144,14 +147,15 @@ func (r *registry) expand() error {
 	return nil
 }
 
-// encode is what is put: compressed, as weights of rows are many and much alike.
+// encode returns the registry as it is put. It is compressed, because weights of rows are many
+// and similar.
 func (r *registry) encode() ([]byte, error) {
 	text, err := json.Marshal(r.compact())
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > mostText {
-		return nil, fmt.Errorf("what describes %d data has %d bytes, at most %d allowed", len(r.Data), len(text), mostText)
+	if len(text) > maxText {
+		return nil, fmt.Errorf("what describes %d data has %d bytes, at most %d allowed", len(r.Data), len(text), maxText)
 	}
 	var b bytes.Buffer
 	z, err := flate.NewWriter(&b, flate.BestSpeed)
@@ -165,7 +169,7 @@ func (r *registry) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// fits says why the registry cannot be put; nil: it can.
+// fits returns an error if the registry is too long.
 func (r *registry) fits() error {
 	if !r.mayExceed() {
 		return nil
@@ -174,8 +178,7 @@ func (r *registry) fits() error {
 	return err
 }
 
-// mayExceed reports whether what describes data may be more than is allowed; a quick look,
-// which errs on the other side.
+// mayExceed reports whether the registry may be too long. It is a quick estimate, never too low.
 func (r *registry) mayExceed() bool {
 	c, n := r.compact(), 4096
 	for _, e := range c.Data {
@@ -190,10 +193,11 @@ func (r *registry) mayExceed() bool {
 	for _, list := range c.Weights {
 		n += 20 * len(list)
 	}
-	return n > mostText
+	return n > maxText
 }
 
-// hash is the same on all that have registered the same, and changed it as often.
+// hash returns the same number on all ranks that have the same registrations and have edited them
+// equally often.
 func (r *registry) hash() uint64 {
 	h := fnv.New64a()
 	c := r.compact()
@@ -207,9 +211,9 @@ func (r *registry) hash() uint64 {
 	return h.Sum64()
 }
 
-// readRegistry checks what another process has put.
+// readRegistry decodes and checks what another process has put.
 func readRegistry(b []byte) (*registry, error) {
-	d := json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(b)), mostText))
+	d := json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxText))
 	d.DisallowUnknownFields()
 	r := new(registry)
 	if err := d.Decode(r); err != nil {
@@ -218,7 +222,7 @@ func readRegistry(b []byte) (*registry, error) {
 	if err := r.expand(); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
-	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MaxRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
+	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MaxRanks || len(r.Data) > maxArrays || len(r.Settings) > 16 {
 		return nil, fmt.Errorf("the registry of the sources: version %d, %d ranks, %d data", r.Version, r.Ranks, len(r.Data))
 	}
 	if err := errors.Join(r.Config.check(), r.Inputs.check()); err != nil {

@@ -25,7 +25,7 @@ func someRegistry() *registry {
 		Data: []entry{
 			{Name: "x", Type: "float64", Bytes: 8, Mode: Constant, Rule: layout.Layout{Kind: layout.Rows, N: 2, Weights: []int64{3, 4}}, Shared: "mam x"},
 			{Name: "step", Type: "int", Bytes: 8, Replicated: true, One: true, Rule: layout.Layout{N: 1}},
-			{Name: "names", Type: "*mam.names", Bytes: 1, Replicated: true, Encoded: true, Mode: Constant, Rule: layout.Layout{N: mostValue}},
+			{Name: "names", Type: "*mam.names", Bytes: 1, Replicated: true, Encoded: true, Mode: Constant, Rule: layout.Layout{N: maxValue}},
 		},
 	}
 }
@@ -54,20 +54,20 @@ func TestRegistryTravels(t *testing.T) {
 		{func(r *registry) { r.Data[0].Name = "" }, "a name of 0 bytes"},
 		{func(r *registry) { r.Data[1].Name = "x" }, `"x" twice`},
 		{func(r *registry) { r.Data[0].Bytes = 0 }, "elements of 0 bytes"},
-		{func(r *registry) { r.Data[0].Bytes = mostElem + 1 }, "elements of"},
+		{func(r *registry) { r.Data[0].Bytes = maxElem + 1 }, "elements of"},
 		{func(r *registry) { r.Data[0].Mode = 2 }, "mode 2"},
 		{func(r *registry) { r.Data[0].Rule.N = 3 }, "2 rows"},
 		{func(r *registry) { r.Data[0].Encoded = true }, "is an encoded value"},
-		{func(r *registry) { r.Data[2].Rule.N = mostValue + 1 }, "1073741824 bytes allowed"},
+		{func(r *registry) { r.Data[2].Rule.N = maxValue + 1 }, "1073741824 bytes allowed"},
 		{func(r *registry) { r.Data[2].Rule.N = -1 }, "-1 elements"},
 		{func(r *registry) { r.Data[2].Mode = Variable }, "is an encoded value"},
 		{func(r *registry) { r.Data[2].Bytes = 8 }, "units of 8 bytes"},
 		{func(r *registry) { r.Data[0].One = true }, "one value"},
 		{func(r *registry) {
-			r.Data[0].Bytes, r.Data[0].Rule = mostElem, layout.Layout{N: layout.MaxElems}
+			r.Data[0].Bytes, r.Data[0].Rule = maxElem, layout.Layout{N: layout.MaxElems}
 		}, "elements of 1048576 bytes"},
 		{func(r *registry) { r.Data[1].Shared = "x" }, "lies in memory"},
-		{func(r *registry) { r.Data[0].Shared = strings.Repeat("x", mostShared+1) }, "a name of 4097 bytes"},
+		{func(r *registry) { r.Data[0].Shared = strings.Repeat("x", maxShared+1) }, "a name of 4097 bytes"},
 		{func(r *registry) {
 			r.Data[0].Shared, r.Data[0].Rule = "x", layout.Layout{Kind: layout.Cyclic, N: 2, Block: 1}
 		}, "cyclic of 2 elements"},
@@ -125,7 +125,7 @@ func TestRegistryOfManyRows(t *testing.T) {
 	if r.Data[0].WeightsAt != 0 || r.Weights != nil {
 		t.Error("to encode has changed it")
 	}
-	r.Data[3].Rule.Weights = make([]int64, mostText/20+1)
+	r.Data[3].Rule.Weights = make([]int64, maxText/20+1)
 	if !r.mayExceed() {
 		t.Error("this does not look as if it were too much")
 	}
@@ -158,7 +158,7 @@ func TestRegistryOfManyRows(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, c.why)
 		}
 	}
-	if _, err := readRegistry(packed(strings.Repeat(" ", mostText+1) + "{}")); err == nil {
+	if _, err := readRegistry(packed(strings.Repeat(" ", maxText+1) + "{}")); err == nil {
 		t.Error("there is no limit")
 	}
 }
@@ -200,12 +200,12 @@ func TestParseHead(t *testing.T) {
 	}{
 		{[]byte{0, 0, 0, 0, 0, 0, 0, 0}, 0, ""},
 		{[]byte{5, 1, 0, 0, 0, 0, 0, 0}, 261, ""},
-		{[]byte{0, 0, 0, 0x40, 0, 0, 0, 0}, mostValue, ""},
+		{[]byte{0, 0, 0, 0x40, 0, 0, 0, 0}, maxValue, ""},
 		{[]byte{1, 0, 0, 0x40, 0, 0, 0, 0}, 0, "1073741825 bytes, at most 1073741824 allowed"},
 		{[]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 0, "9223372036854775808 bytes"},
 		{[]byte{0, 0, 0}, 0, "a head of 3 bytes, not 8"},
 		{nil, 0, "a head of 0 bytes"},
-		{bytes.Repeat([]byte{255}, valueHead), 0, errUncoded.Error()},
+		{bytes.Repeat([]byte{255}, valueHead), 0, errNotEncoded.Error()},
 	} {
 		n, err := parseHead(c.head)
 		if n != c.n || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {

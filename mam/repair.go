@@ -2,9 +2,9 @@
 
 package mam
 
-// repaired is the configuration with which ns ranks become nd: what does not go together
-// is changed as the reference does (MAM_Check_configuration), and why says what and for
-// what reason. spans: a world of the job has processes on several hosts.
+// repaired returns the configuration with which ns ranks become nd. Fields that exclude each
+// other are changed as the reference does (MAM_Check_configuration); why has a reason for each
+// change. spans says that a world of the job has processes on several hosts.
 func repaired(c Config, ns, nd int, spans bool) (_ Config, why []string) {
 	say := func(text string) { why = append(why, text) }
 	if c.Spawn&SpawnParallel != 0 {
@@ -34,11 +34,12 @@ func repaired(c Config, ns, nd int, spans bool) (_ Config, why []string) {
 			drop(SpawnBackground, "merge starts nobody when the job shrinks")
 		}
 	}
-	if c.Method >= RMALock {
-		if c.Method <= RMALockall {
+	if c.Method != Auto {
+		row := methods[c.Method]
+		if row.windows {
 			drop(SpawnInter, "windows are of one communicator of all")
 		}
-		if c.Strategy == NonBlocking {
+		if !row.requests && c.Strategy == NonBlocking {
 			c.Strategy = WaitDrains
 			say("strategy wd: with method " + c.Method.String() + " only targets know when they have their data")
 		}

@@ -11,24 +11,24 @@ import (
 	"gompi/internal/base/settings"
 )
 
-// Setting is one field of the configuration that holds, and who has said it.
+// Setting is one field of the configuration, and where its value comes from.
 type Setting struct {
 	Field string // of Config
 	Value string
 	From  string // "gompirun" (its flag, or GOMPI_MAM_*), a variable MAM_*, "code", "auto"
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (s Setting) String() string { return fmt.Sprintf("%s=%s (%s)", s.Field, s.Value, s.From) }
 
-// published is how the reference's variable of a field is read: numbers, or names with or
-// without what they begin with there.
+// published describes the reference's environment variable of a field: numbers, or names with or
+// without their prefix.
 type published struct {
 	env     string
 	prefix  string
-	names   map[string]int // of values of the field; for Spawn bits, 0: all at once
-	numbers []int          // by the published number; -1: there is none
-	several bool           // strategies, separated by commas
+	names   map[string]int // values of the field; for Spawn bits, 0: all at once
+	numbers []int          // by the published number; -1: we have no such value
+	several bool           // several strategies, separated by commas
 }
 
 var (
@@ -69,7 +69,7 @@ var (
 
 const publishedTargets = "MAM_NUM_TARGETS"
 
-// parse reads a value.
+// parse parses a value.
 func (p *published) parse(text string) (list []int, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(item)), p.prefix)
@@ -85,7 +85,7 @@ func (p *published) parse(text string) (list []int, err error) {
 	return list, nil
 }
 
-// fields is each field of a Config: how settings give it, and where it stands.
+// fields returns the fields of a Config, each with its settings and its place.
 func (c *Config) fields() []field {
 	plain := func(set func(int), is func() int) (func([]int), func() bool) {
 		return func(list []int) { set(list[len(list)-1]) }, func() bool { return is() != 0 }
@@ -122,9 +122,8 @@ type field struct {
 	text   func() string
 }
 
-// settle is the configuration that holds: of each field what the first of these says:
-// gompirun (a flag, or GOMPI_MAM_*), the published variable, the code. What nobody has
-// said stays Auto.
+// settle returns the configuration that holds. Each field has the first value of: gompirun (a
+// flag, or GOMPI_MAM_*), the published variable, the code. A field without a value stays Auto.
 func settle(code Config, gompirun, environ func(name string) string) (Config, []Setting, error) {
 	c := code
 	var list []Setting
@@ -175,7 +174,7 @@ func settle(code Config, gompirun, environ func(name string) string) (Config, []
 	return c, list, c.check()
 }
 
-// bitsOf turns indices of names of Spawn into its bits; that of auto alone is none.
+// bitsOf turns indices of names of Spawn into its bits. Auto alone has no bits.
 func bitsOf(list []int) (bits []int) {
 	if slices.Equal(list, []int{0}) {
 		return nil
@@ -188,7 +187,7 @@ func bitsOf(list []int) (bits []int) {
 	return bits
 }
 
-// check says whether each field is a value that there is.
+// check checks that each field has a value that exists.
 func (c *Config) check() error {
 	switch {
 	case c.Process > Merge:
@@ -197,9 +196,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("no spawn strategies %#x", uint8(c.Spawn))
 	case c.Placement > Compact:
 		return fmt.Errorf("no placement %d", c.Placement)
-	case c.Method > InPlace:
+	case int(c.Method) >= len(methods):
 		return fmt.Errorf("no method %d", c.Method)
-	case c.Strategy > WaitDrains:
+	case int(c.Strategy) >= len(schedules):
 		return fmt.Errorf("no strategy %d", c.Strategy)
 	case c.Targets < 0 || c.Targets > int(settings.MamTargets.Max):
 		return fmt.Errorf("%d targets", c.Targets)

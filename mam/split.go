@@ -10,13 +10,13 @@ import (
 	"gompi/mpi"
 )
 
-// Split is which elements each of so many ranks has. The zero Split is of no rank. It is a
-// value, and its calls are local.
+// Split says which elements each rank has, for one number of ranks. The zero Split has no ranks.
+// A Split is a value, and its calls are local.
 type Split struct{ s layout.Split }
 
-// Over is what each of so many ranks has before any change; ErrArg of a layout that is
-// wrong, and of fewer than one rank. What is to be asked of several ranks or elements is
-// asked of this. Local.
+// Over returns what each rank has before any change, with a number of ranks. ErrArg for a wrong
+// layout and for fewer than one rank. It is the cheaper way for questions about several ranks or
+// elements. Local.
 func (l Layout) Over(ranks int) (Split, error) {
 	s, err := l.l.Over(ranks)
 	if err != nil {
@@ -25,7 +25,7 @@ func (l Layout) Over(ranks int) (Split, error) {
 	return Split{s}, nil
 }
 
-// Split is what each rank has now of distributed data; the zero Split of what was not
+// Split returns what each rank has now of distributed data; the zero Split for data that is not
 // registered. Local.
 func (m *Module) Split(name string) Split {
 	a := m.named(name)
@@ -35,7 +35,7 @@ func (m *Module) Split(name string) Split {
 	return Split{a.split}
 }
 
-// Ranks is how many there are.
+// Ranks returns the number of ranks.
 func (s Split) Ranks() int {
 	if s.s == nil {
 		return 0
@@ -43,7 +43,7 @@ func (s Split) Ranks() int {
 	return s.s.Ranks()
 }
 
-// Count is how many elements a rank has; 0 of a rank that there is not.
+// Count returns how many elements a rank has; 0 for a rank that does not exist.
 func (s Split) Count(rank int) int {
 	if rank < 0 || rank >= s.Ranks() {
 		return 0
@@ -51,8 +51,8 @@ func (s Split) Count(rank int) int {
 	return int(s.s.Count(rank))
 }
 
-// Runs are the elements of a rank: the number of the first in the whole, and how many
-// follow each other. None of a rank that there is not.
+// Runs returns the elements of a rank: for each run the number of its first element in the whole,
+// and its length. Nothing for a rank that does not exist.
 func (s Split) Runs(rank int) iter.Seq2[int, int] {
 	if rank < 0 || rank >= s.Ranks() {
 		return func(func(int, int) bool) {}
@@ -60,8 +60,8 @@ func (s Split) Runs(rank int) iter.Seq2[int, int] {
 	return runsOf(s.s, rank)
 }
 
-// Locate is the rank that has an element, by its number in the whole, and which of that
-// rank's it is. It panics of an element that there is not, as an index does.
+// Locate returns the rank that has an element, by its number in the whole, and the position of
+// the element on that rank. It panics for an element that does not exist, as an index does.
 func (s Split) Locate(element int) (rank, local int) {
 	if s.s == nil || element < 0 || int64(element) >= s.s.Elems() {
 		n := int64(0)

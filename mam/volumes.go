@@ -12,14 +12,14 @@ import (
 	"gompi/sessions"
 )
 
-// What stands under registryKey: a byte 0 and the registry, or, if that is longer than a
-// value, a byte 1, a hash of it and its length. Then it stands in pieces under volumeKey,
-// which were put before; those of another registry have other names, so that a newcomer
-// never reads some of one and some of another.
+// Under registryKey stands a byte 0 and the registry. A registry that is longer than a value
+// stands in pieces under volumeKey, which are put first; then a header is put under registryKey:
+// a byte 1, a hash of the registry and its length. Pieces of another registry have other keys, so
+// a newcomer never mixes two registries.
 const (
 	volumeBytes  = sessions.MaxValue
 	volumeHeader = 1 + 8 + 8
-	mostEncoded  = mostText + mostText/64 // bytes of a registry as it is put
+	maxEncoded   = maxText + maxText/64 // bytes of a registry as it is put
 )
 
 func volumeKey(sum uint64, k int) string { return fmt.Sprintf("%s.%016x.%d", registryKey, sum, k) }
@@ -30,8 +30,8 @@ func sumOf(b []byte) uint64 {
 	return h.Sum64()
 }
 
-// volumes are the values that b is put as, by their keys, the first one last.
-func volumes(b []byte, put func(key string, value []byte) error) error {
+// putVolumes puts b under the keys of its pieces, the header last.
+func putVolumes(b []byte, put func(key string, value []byte) error) error {
 	if len(b) < sessions.MaxValue {
 		return put(registryKey, append([]byte{0}, b...))
 	}
@@ -45,8 +45,8 @@ func volumes(b []byte, put func(key string, value []byte) error) error {
 	return put(registryKey, binary.LittleEndian.AppendUint64(head, uint64(len(b))))
 }
 
-// bound is what volumes were made of, by the value under registryKey.
-func bound(head []byte, get func(keys ...string) ([][]byte, error)) ([]byte, error) {
+// joinVolumes returns what putVolumes has put, by the value under registryKey.
+func joinVolumes(head []byte, get func(keys ...string) ([][]byte, error)) ([]byte, error) {
 	if len(head) > 0 && head[0] == 0 {
 		return head[1:], nil
 	}
@@ -54,8 +54,8 @@ func bound(head []byte, get func(keys ...string) ([][]byte, error)) ([]byte, err
 		return nil, fmt.Errorf("the registry of the sources: %d bytes of a header", len(head))
 	}
 	sum, n := binary.LittleEndian.Uint64(head[1:]), binary.LittleEndian.Uint64(head[9:])
-	if n == 0 || n > mostEncoded {
-		return nil, fmt.Errorf("the registry of the sources: %d bytes, at most %d allowed", n, mostEncoded)
+	if n == 0 || n > maxEncoded {
+		return nil, fmt.Errorf("the registry of the sources: %d bytes, at most %d allowed", n, maxEncoded)
 	}
 	var keys []string
 	for k := 0; uint64(k*volumeBytes) < n; k++ {
@@ -75,13 +75,12 @@ func bound(head []byte, get func(keys ...string) ([][]byte, error)) ([]byte, err
 	return b, nil
 }
 
-// registryIn reads the registry that stands in a store, or waits for one; head is the
-// value under its key.
+// registryIn reads the registry in a store, or waits for one. head is the value under its key.
 func registryIn(ctx context.Context, store *sessions.Store) (text, head []byte, err error) {
 	values, err := store.Get(ctx, true, registryKey)
 	if err != nil {
 		return nil, nil, err
 	}
-	text, err = bound(values[0], func(keys ...string) ([][]byte, error) { return store.Get(ctx, true, keys...) })
+	text, err = joinVolumes(values[0], func(keys ...string) ([][]byte, error) { return store.Get(ctx, true, keys...) })
 	return text, values[0], err
 }

@@ -24,7 +24,7 @@ func TestVolumes(t *testing.T) {
 			b[i] = byte(r.Uint32())
 		}
 		store, last := map[string][]byte{}, ""
-		if err := volumes(b, func(key string, v []byte) error {
+		if err := putVolumes(b, func(key string, v []byte) error {
 			if len(v) > sessions.MaxValue || len(key) > sessions.MaxKey {
 				return fmt.Errorf("%d bytes under %q", len(v), key)
 			}
@@ -39,7 +39,7 @@ func TestVolumes(t *testing.T) {
 			}
 			return values, nil
 		}
-		got, err := bound(store[registryKey], get)
+		got, err := joinVolumes(store[registryKey], get)
 		if err != nil || last != registryKey || !bytes.Equal(got, b) {
 			t.Errorf("%d bytes: %d have come, %v; %s was put last", n, len(got), err, last)
 		}
@@ -47,16 +47,16 @@ func TestVolumes(t *testing.T) {
 			continue
 		}
 		delete(store, volumeKey(sumOf(b), 0))
-		if _, err := bound(store[registryKey], get); err == nil {
+		if _, err := joinVolumes(store[registryKey], get); err == nil {
 			t.Errorf("%d bytes: without a piece it is one, too", n)
 		}
 	}
-	long := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte{1}, 5), mostEncoded+1)
+	long := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte{1}, 5), maxEncoded+1)
 	for _, c := range []struct {
 		head []byte
 		why  string
-	}{{nil, "0 bytes of a header"}, {[]byte{2}, "1 bytes of a header"}, {make([]byte, 0, 1), "0 bytes"}, {[]byte{1, 2}, "2 bytes"}, {long, fmt.Sprintf("%d bytes, at most", mostEncoded+1)}} {
-		if _, err := bound(c.head, nil); err == nil || !strings.Contains(err.Error(), c.why) {
+	}{{nil, "0 bytes of a header"}, {[]byte{2}, "1 bytes of a header"}, {make([]byte, 0, 1), "0 bytes"}, {[]byte{1, 2}, "2 bytes"}, {long, fmt.Sprintf("%d bytes, at most", maxEncoded+1)}} {
+		if _, err := joinVolumes(c.head, nil); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("header %v: %v", c.head, err)
 		}
 	}

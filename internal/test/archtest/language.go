@@ -94,7 +94,6 @@ var unvoiced = []string{
 	"internal/host/wait",
 	"internal/resize/col",
 	"internal/resize/layout",
-	"mam",
 	"transport/tuning",
 }
 

@@ -8,12 +8,12 @@ import (
 	"gompi/mpi"
 )
 
-// Written says of data that was registered as Marked that the program has written to elements
-// [from, to) of this rank's part: after it has, and before its next Checkpoint. What is
-// written and not said may be lost in a change of size: nobody else looks. It is the way for
-// memory that others store to, as that of windows, and for systems whose kernel does not tell;
-// where little is written in a change it saves the first writes' faults. Local, and for any
-// goroutine, but not beside a registration, or a Checkpoint.
+// Written tells the module that the program has written to elements [from, to) of this rank's
+// part of Marked data. The program calls it after the writes and before its next Checkpoint.
+// Writes that are not told may be lost in a change of size: nothing else detects them. Marked is
+// for memory that other processes store to, like that of windows, and for systems whose kernel
+// does not track writes. Where little is written during a change it saves page faults of first
+// writes. Local. Any goroutine may call it, but not during a registration or a Checkpoint.
 func (m *Module) Written(name string, from, to int) error {
 	const op = "Written"
 	m.mu.Lock()

@@ -14,34 +14,34 @@ import (
 // FuzzLent: what a source says that it lends is checked, whatever it is; who has another
 // registry is told so.
 func FuzzLent(f *testing.F) {
-	good := make([]byte, lentHead+3*offerBytes)
+	good := make([]byte, snapshotHeader+3*offerBytes)
 	binary.LittleEndian.PutUint32(good, 5)
 	binary.LittleEndian.PutUint32(good[4:], 3)
 	f.Add(good)
-	f.Add(good[:lentHead])
+	f.Add(good[:snapshotHeader])
 	f.Add(good[:3])
 	f.Add(append(good, 0))
 	stale := append([]byte(nil), good...)
 	stale[0] = 6
 	f.Add(stale)
-	a := &adoption{m: new(Module), edition: 5, old: -1, moves: []*move{{array: &array{}}, {array: &array{}}, {array: &array{}}}}
+	rc := &reconfiguration{m: new(Module), edition: 5, members: members{old: -1}, transfers: []*transfer{{array: &array{}}, {array: &array{}}, {array: &array{}}}}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		offers, err := a.parseLent(2, b)
+		offers, err := rc.checkOffers(2, b)
 		switch {
 		case err != nil:
-			if !strings.Contains(err.Error(), "rank 2") || errors.Is(err, errStale) && !errors.Is(err, mpi.ErrMismatch) {
+			if !strings.Contains(err.Error(), "rank 2") || errors.Is(err, errStaleRegistry) && !errors.Is(err, mpi.ErrMismatch) {
 				t.Fatal(err)
 			}
 			return
 		case len(offers) != 3*offerBytes:
 			t.Fatalf("offers of %d bytes", len(offers))
 		}
-		r := &reader{a: a, list: a.moves, offers: map[int][]byte{2: offers}}
-		for i := range a.moves {
-			if got, want := r.lentBy(i, 2), strings.Trim(string(offers[i*offerBytes:][:offerBytes-8]), "\x00") != ""; got != want {
+		r := &reader{rc: rc, list: rc.transfers, offers: map[int][]byte{2: offers}}
+		for i := range rc.transfers {
+			if got, want := r.offeredBy(i, 2), strings.Trim(string(offers[i*offerBytes:][:offerBytes-8]), "\x00") != ""; got != want {
 				t.Fatalf("data %d is lent: %v", i, got)
 			}
-			if r.lentBy(i, 1) {
+			if r.offeredBy(i, 1) {
 				t.Fatal("who has said nothing lends")
 			}
 		}
