@@ -66,12 +66,12 @@ func (rc *reconfiguration) chooseAuto(x *inputs) (why string) {
 	if c.Method != Auto && c.Strategy != Auto {
 		return ""
 	}
-	methods := autoMethods
+	candidates := autoMethods
 	if c.Method != Auto {
-		methods = []Method{c.Method}
+		candidates = []Method{c.Method}
 	}
 	var names []string
-	for _, m := range methods {
+	for _, m := range candidates {
 		names = append(names, m.String())
 	}
 	model := x.Model
@@ -90,7 +90,7 @@ func (rc *reconfiguration) chooseAuto(x *inputs) (why string) {
 		return fmt.Sprintf("nothing is known of %s over %s, %d hosts: %v, %v", strings.Join(names, ", "), x.Transport, x.Hosts, c.Method, c.Strategy)
 	}
 	best := list[0]
-	for _, m := range methods {
+	for _, m := range candidates {
 		if m.String() == best.Method {
 			c.Method = m
 		}

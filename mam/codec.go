@@ -100,8 +100,8 @@ func (e encodeError) Unwrap() []error { return []error{errNotEncoded, e.error} }
 // The header of an encoding, from a source to each of its newcomers, has the number of bytes that
 // follow in further messages of a step each. With 0 and with noValue no message follows.
 const (
-	valueHead = 8
-	noValue   = ^uint64(0) // the value could not be encoded
+	valueHeader = 8
+	noValue     = ^uint64(0) // the value could not be encoded
 )
 
 // transferEncoded gives newcomers the encoded values of a list, under any method. A source that
@@ -134,19 +134,19 @@ func (rc *reconfiguration) transferEncoded(list []*transfer) error {
 // sendEncoded begins to send a value to the newcomers of this source, if it has any. Its error is
 // that of encoding.
 func (rc *reconfiguration) sendEncoded(x *transfer, reqs *requests) (err error) {
-	var b, head []byte
+	var b, header []byte
 	for d, source := range rc.newcomerSources() {
 		if source != rc.merged.Rank() {
 			continue
 		}
-		if head == nil {
+		if header == nil {
 			n := noValue
 			if b, err = x.encode(); err == nil {
 				n = uint64(len(b))
 			}
-			head = binary.LittleEndian.AppendUint64(nil, n)
+			header = binary.LittleEndian.AppendUint64(nil, n)
 		}
-		reqs.add(mpi.Isend(rc.merged, head, rc.to[d], x.tag), int64(len(head)))
+		reqs.add(mpi.Isend(rc.merged, header, rc.to[d], x.tag), int64(len(header)))
 		_ = steps(int64(len(b)), func(lo, hi int64) error { // it cannot fail
 			reqs.add(mpi.Isend(rc.merged, b[lo:hi], rc.to[d], x.tag), hi-lo)
 			return nil
@@ -161,12 +161,12 @@ func (rc *reconfiguration) receiveEncoded(x *transfer) error {
 		if d != rc.new {
 			continue
 		}
-		head := make([]byte, valueHead)
-		st, err := mpi.Recv(rc.merged, head, source, x.tag)
+		header := make([]byte, valueHeader)
+		st, err := mpi.Recv(rc.merged, header, source, x.tag)
 		if err != nil {
 			return err
 		}
-		n, err := parseHead(head[:st.Count])
+		n, err := parseHeader(header[:st.Count])
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %w", source, rc.merged.Size(), err)
 		}
@@ -176,7 +176,7 @@ func (rc *reconfiguration) receiveEncoded(x *transfer) error {
 		err = steps(n, func(lo, hi int64) error {
 			st, err := mpi.Recv(rc.merged, x.target[lo:hi], source, x.tag)
 			if err == nil && int64(st.Count) != hi-lo {
-				err = fmt.Errorf("rank %d of %d: an encoding of %d bytes, %d were told", source, rc.merged.Size(), lo+int64(st.Count), n)
+				err = fmt.Errorf("rank %d of %d: an encoding of %d bytes, its header says %d", source, rc.merged.Size(), lo+int64(st.Count), n)
 			}
 			rc.report(int(hi - lo))
 			return err
@@ -189,12 +189,12 @@ func (rc *reconfiguration) receiveEncoded(x *transfer) error {
 	return nil
 }
 
-// parseHead returns the length of an encoding by the header that another process has sent.
-func parseHead(head []byte) (int64, error) {
-	if len(head) != valueHead {
-		return 0, fmt.Errorf("a head of %d bytes, not %d", len(head), valueHead)
+// parseHeader returns the length of an encoding by the header that another process has sent.
+func parseHeader(header []byte) (int64, error) {
+	if len(header) != valueHeader {
+		return 0, fmt.Errorf("a header of %d bytes, not %d", len(header), valueHeader)
 	}
-	switch n := binary.LittleEndian.Uint64(head); {
+	switch n := binary.LittleEndian.Uint64(header); {
 	case n == noValue:
 		return 0, errNotEncoded
 	case n > maxValue:

@@ -41,7 +41,7 @@ func (m *collective) alltoallv(x *transfer) error {
 }
 
 func (m *collective) alltoallvOf(x *transfer, send, recv []segment) error {
-	e, err := m.rc.alltoallArgs(x, send, recv)
+	e, err := m.argsOf(x, send, recv)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (m *collective) start(x *transfer) (reqs requests, err error) {
 		me := rc.merged.Rank()
 		send[me], recv[me] = segment{}, segment{}
 	}
-	e, err := rc.alltoallArgs(x, send, recv)
+	e, err := m.argsOf(x, send, recv)
 	if err != nil {
 		return reqs, err
 	}
@@ -83,8 +83,8 @@ type alltoallArgs struct {
 	out, in            []mpi.Buf
 }
 
-func (rc *reconfiguration) alltoallArgs(x *transfer, send, recv []segment) (e alltoallArgs, err error) {
-	old, target := rc.memory(x)
+func (m *collective) argsOf(x *transfer, send, recv []segment) (e alltoallArgs, err error) {
+	old, target := m.rc.memory(x)
 	if e.indexed = !sideBySide(x); !e.indexed {
 		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(target)
 		e.sendCounts, e.sendAt = countsAndDispls(send)

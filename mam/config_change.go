@@ -12,7 +12,7 @@ import (
 
 // Config returns the current configuration. Fields that nobody has set are Auto. Local.
 //
-// It has the part of MAM_Contains_strat of MaM.
+// MAM_Contains_strat of MaM.
 func (m *Module) Config() Config { return m.config }
 
 // SetConfig sets the configuration of the changes from now on to that of rank 0. Settings of

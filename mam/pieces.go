@@ -20,6 +20,13 @@ const (
 	offerPause = time.Millisecond
 )
 
+// pieceExchange moves one array in pieces: see exchangeInPieces.
+type pieceExchange struct {
+	rc   *reconfiguration
+	comm *mpi.Comm // ends with the first failure
+	x    *transfer
+}
+
 // exchangeInPieces moves data in the background by messages. What goes from one rank to
 // another is cut into pieces, equally on both. The target receives them one after the other,
 // at its rate, so sources are asked for no more than targets take, whoever of the two copies.
@@ -29,16 +36,16 @@ const (
 func (rc *reconfiguration) exchangeInPieces(x *transfer) error {
 	ctx, cancel := context.WithCancelCause(rc.background)
 	defer cancel(nil)
-	comm := rc.merged.WithContext(ctx)
+	e := &pieceExchange{rc: rc, comm: rc.merged.WithContext(ctx), x: x}
 	sent := make(chan error, 1)
 	go func() {
-		err := rc.sendPieces(ctx, comm, x)
+		err := e.sendPieces(ctx)
 		if err != nil {
 			cancel(err)
 		}
 		sent <- err
 	}()
-	err := rc.receivePieces(comm, x)
+	err := e.receivePieces()
 	if err != nil {
 		cancel(err)
 		rc.merged.Revoke() // nobody waits for this process in vain
@@ -50,7 +57,8 @@ func (rc *reconfiguration) exchangeInPieces(x *transfer) error {
 }
 
 // receivePieces receives what this process is to have, and copies what it has already.
-func (rc *reconfiguration) receivePieces(comm *mpi.Comm, x *transfer) error {
+func (e *pieceExchange) receivePieces() error {
+	rc, x := e.rc, e.x
 	segments, me := rc.segmentsOf(x, false), rc.merged.Rank()
 	for k := range segments {
 		peer := (me + 1 + k) % len(segments)
@@ -61,7 +69,7 @@ func (rc *reconfiguration) receivePieces(comm *mpi.Comm, x *transfer) error {
 			continue
 		}
 		for piece := range segments[peer].pieces(x.Bytes, pieceBytes) {
-			if err := rc.receivePiece(comm, peer, &piece, x); err != nil {
+			if err := e.receivePiece(peer, &piece); err != nil {
 				return err
 			}
 		}
@@ -95,12 +103,13 @@ func (rc *reconfiguration) copyKeptInPieces(x *transfer) error {
 }
 
 // receivePiece receives a piece as soon as it is there, and pauses.
-func (rc *reconfiguration) receivePiece(comm *mpi.Comm, peer int, piece *segment, x *transfer) error {
+func (e *pieceExchange) receivePiece(peer int, piece *segment) error {
+	rc, x := e.rc, e.x
 	b, err := piece.buf(x.target, x.Bytes, false)
 	if err != nil {
 		return err
 	}
-	st, err := comm.Probe(peer, x.tag)
+	st, err := e.comm.Probe(peer, x.tag)
 	if err != nil {
 		return err
 	}
@@ -108,7 +117,7 @@ func (rc *reconfiguration) receivePiece(comm *mpi.Comm, peer int, piece *segment
 		return fmt.Errorf("rank %d of the merged communicator has sent %d bytes, not %d", peer, st.Count, piece.n)
 	}
 	err = rc.limit.work(func() error {
-		_, err := comm.Bufs().Recv(b, peer, x.tag)
+		_, err := e.comm.Bufs().Recv(b, peer, x.tag)
 		return err
 	})
 	if err != nil {
@@ -128,7 +137,8 @@ type outlet struct {
 // sendPieces offers what others are to have of this process until they have received it. It
 // looks after its offers now and then: a thread that waits in the library is woken for each of
 // them, and takes its time from the iterations.
-func (rc *reconfiguration) sendPieces(ctx context.Context, comm *mpi.Comm, x *transfer) (err error) {
+func (e *pieceExchange) sendPieces(ctx context.Context) (err error) {
+	rc, x := e.rc, e.x
 	old, _ := rc.memory(x)
 	var outlets []*outlet
 	for peer, s := range rc.segmentsOf(x, true) {
@@ -150,7 +160,7 @@ func (rc *reconfiguration) sendPieces(ctx context.Context, comm *mpi.Comm, x *tr
 	for {
 		over := true
 		for _, o := range outlets {
-			done, err := o.offer(comm, old, x)
+			done, err := o.offer(e.comm, old, x)
 			if err != nil {
 				return err
 			}

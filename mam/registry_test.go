@@ -192,7 +192,7 @@ func FuzzRegistry(f *testing.F) {
 
 // The length that another process tells of a value is held against its bound before there
 // is memory for it.
-func TestParseHead(t *testing.T) {
+func TestParseHeader(t *testing.T) {
 	for _, c := range []struct {
 		head []byte
 		n    int64
@@ -203,11 +203,11 @@ func TestParseHead(t *testing.T) {
 		{[]byte{0, 0, 0, 0x40, 0, 0, 0, 0}, maxValue, ""},
 		{[]byte{1, 0, 0, 0x40, 0, 0, 0, 0}, 0, "1073741825 bytes, at most 1073741824 allowed"},
 		{[]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 0, "9223372036854775808 bytes"},
-		{[]byte{0, 0, 0}, 0, "a head of 3 bytes, not 8"},
-		{nil, 0, "a head of 0 bytes"},
-		{bytes.Repeat([]byte{255}, valueHead), 0, errNotEncoded.Error()},
+		{[]byte{0, 0, 0}, 0, "a header of 3 bytes, not 8"},
+		{nil, 0, "a header of 0 bytes"},
+		{bytes.Repeat([]byte{255}, valueHeader), 0, errNotEncoded.Error()},
 	} {
-		n, err := parseHead(c.head)
+		n, err := parseHeader(c.head)
 		if n != c.n || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%v: %d, %v; want %d, %q", c.head, n, err, c.n, c.why)
 		}
