@@ -25,7 +25,7 @@ const (
 	mostBlock   = 8 * time.Millisecond
 )
 
-// clock tells whose clock a result comes from.
+// whose says which clock a result comes from.
 type whose uint8
 
 const (
