@@ -123,7 +123,7 @@ func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persisten
 		return nil
 	}
 	if first.seen++; first.seen == c.Size {
-		t.forget(k, n)
+		delete(calls, n)
 	} else {
 		calls[n] = first
 	}
@@ -141,23 +141,20 @@ func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persisten
 
 func keyOf(c *Comm) commKey { return commKey{c.Ctx.ID, c.Ctx.Members.At(0)} }
 
-// forget drops a call. The lock is held.
-func (t *CallTable) forget(k commKey, n callNumber) {
-	calls := t.comms[k]
-	if delete(calls, n); len(calls) == 0 {
-		delete(t.comms, k)
-	}
-}
-
-// gone drops the calls of a communicator that this rank, which frees it, made first.
+// gone drops the calls of a communicator that this rank, which frees it, made first, and the
+// map when it is empty. Until then an empty map stays: calls would allocate another.
 func (t *CallTable) gone(c *Comm) {
 	k := keyOf(c)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for n, first := range t.comms[k] {
+	calls := t.comms[k]
+	for n, first := range calls {
 		if first.rank == c.Rank {
-			t.forget(k, n)
+			delete(calls, n)
 		}
+	}
+	if len(calls) == 0 {
+		delete(t.comms, k)
 	}
 }
 
