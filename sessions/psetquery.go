@@ -232,8 +232,9 @@ func (c *Change) complete(ctx context.Context, op string) error {
 
 // Barrier waits until all processes of these sets have called it. Collective over the union
 // of the sets; all processes name the same sets in the same order. It needs no communicator,
-// and works over sets of an operation that is not finalized. Error: mpi.ErrRank if the
-// caller is in no set.
+// and works over sets of an operation that is not finalized. Errors: mpi.ErrRank if the
+// caller is in no set; mpi.ErrCancelled if ctx ends first; mpi.ErrRevoked if that of another
+// process does.
 //
 // MPI_Session_pset_barrier of the DPP prototype.
 func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
@@ -255,5 +256,5 @@ func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.Barrier(), c.Free())
+	return errors.Join(c.WithContext(ctx).Barrier(), c.Free())
 }

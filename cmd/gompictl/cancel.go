@@ -27,11 +27,11 @@ the job knows no such operation.
 // cancel cancels an operation.
 func cancel(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 2 {
-		return errors.New("cancel needs a JOB and the number of an operation (see gompictl ops JOB)")
+		return usagef("cancel needs a JOB and the number of an operation (see gompictl ops JOB)")
 	}
 	op, err := strconv.ParseUint(args[1], 10, 32)
 	if err != nil || op == 0 {
-		return fmt.Errorf("%q is no number of an operation (see gompictl ops %s)", args[1], args[0])
+		return usagef("%q is no number of an operation (see gompictl ops %s)", args[1], args[0])
 	}
 	t, j, err := dial(ctx, args[0])
 	if err != nil {

@@ -206,7 +206,8 @@ func TestMistakes(t *testing.T) {
 // Mistakes in the command line are told from what goes wrong later: status 2.
 func TestUsageErrors(t *testing.T) {
 	for _, line := range []string{"", "pst", "ps x", "stacks", "stacks a b", "ops", "psets", "psets --dotted a", "psets --dot --svg a", "queue a b",
-		"resize", "resize x", "resize x 4", "resize x +0", "resize x +1 --sett=a", "resize x +1 --set", "top", "top --sort", "top x --interval 1", "top x --sort y", "top -x y"} {
+		"resize", "resize x", "resize x 4", "resize x +0", "resize x +1 --sett=a", "resize x +1 --set", "top", "top --sort", "top x --interval 1", "top x --sort y", "top -x y",
+		"cancel", "cancel x", "cancel x 1 2", "cancel x 0", "cancel x first"} {
 		if err := run(context.Background(), strings.Fields(line), terminal{out: io.Discard}); !errors.As(err, new(usageError)) {
 			t.Errorf("gompictl %s: %v", line, err)
 		}

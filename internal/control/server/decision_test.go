@@ -86,6 +86,7 @@ func (l *late) hand(i int) {
 func (l *late) vote(i int) {
 	if l.ack {
 		l.ws[i].must(l.ws[i].Tell(&protocol.Op{Kind: protocol.KindVoted, Op: l.op}))
+		l.ws[i].settle()
 		return
 	}
 	if l.was[i].Vote(l.c[i]) {
