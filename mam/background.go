@@ -22,8 +22,12 @@ func (m *Module) prepareLoop(w *sessions.Watcher) {
 		if !m.noteComing(c) {
 			return
 		}
-		if err := m.prepareChange(c); err != nil {
+		err = m.prepareChange(c)
+		if err != nil {
 			m.prepareFailed(c, err)
+		}
+		close(m.preparing)
+		if err != nil {
 			continue
 		}
 		err = w.Release(c)
@@ -43,7 +47,7 @@ func (m *Module) prepareLoop(w *sessions.Watcher) {
 // It reports false if the module ends first.
 func (m *Module) noteComing(c *sessions.Change) bool {
 	m.mu.Lock()
-	m.coming, m.comingSince = c, time.Now()
+	m.coming, m.comingSince, m.preparing = c, time.Now(), make(chan struct{})
 	close(m.news)
 	m.news = make(chan struct{})
 	gate := m.publishedGate

@@ -105,7 +105,9 @@ type Module struct {
 	prepared    *reconfiguration
 	// prepareErr is why a change could not be prepared: the next Checkpoint returns it. A
 	// Checkpoint that waits sets onPrepareErr, to be woken.
-	prepareErr   error
+	prepareErr error
+	// preparing is closed when the change that is coming is prepared, or has failed to be.
+	preparing    chan struct{}
 	onPrepareErr func()
 	// publication is the constant data that others may read. endedWatches are those of
 	// snapshots that were released. retired is memory that the program may still have.

@@ -132,7 +132,16 @@ func (m *Module) waitAnnounced(c *sessions.Change) (bool, error) {
 	shown, err := m.w.Shown(ctx, c)
 	m.mu.Lock()
 	m.onPrepareErr = nil
+	preparing := m.preparing
 	m.mu.Unlock()
+	if !shown && err == nil && preparing != nil {
+		// The change is over, perhaps declined by a member that found an error which this
+		// one is still about to find: all report it in the same call.
+		select {
+		case <-preparing:
+		case <-m.life.Done():
+		}
+	}
 	if t := m.takePrepareErr(); t != nil {
 		return false, t
 	}
