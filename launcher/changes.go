@@ -64,7 +64,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.commit, "commit-timeout", "", "`TIME` from when the first process takes up a change until all have, unless data moves or they report (default: --resize-timeout; 0: for ever)")
-	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
+	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for leavers to end before they are ended (0: for ever)")
 	s.StringVar(&c.head, "head", "", "be a head of several jobs, called `NAME`: it has slots (--slots, -H, --hostfile; default: the usable CPUs) and a queue, starts nothing, and ends its jobs when it ends; with --policy, --manager, --discover, --watch-hostfile, -v")
 	s.Lookup("head").NoOptDefVal = pool.DefaultName
 	s.StringVar(&c.to, "to", "", "hand the job to the head `NAME`: it begins when there are slots, and changes as that decides")

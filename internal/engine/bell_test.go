@@ -37,8 +37,8 @@ func (n *named) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error)
 	return n.Bell(wire.Contact{Proc: p, Segment: -1, Bell: -1})
 }
 
-// Who sleeps over an area is woken by the bell that it has named there, and nobody is
-// asked for a contact; where that name leads to none, its contact has one.
+// A rank that sleeps over an area is woken by the bell that it has named there, without a
+// request for its contact. If the name leads to no bell, the contact has one.
 func TestNamedBells(t *testing.T) {
 	for _, lies := range []bool{false, true} {
 		var found, contacts atomic.Int32

@@ -14,17 +14,11 @@ import (
 // declined: a process cannot do its part of a change. Integrate says on all that it does not
 // happen, and the next one does.
 func declined(ctx context.Context, world *mpi.Comm) error {
-	d, err := dyn.Open(ctx, mainSet)
-	if err != nil {
+	d, joined, err := openMain(ctx)
+	if err != nil || joined {
 		return err
 	}
 	defer d.Close()
-	if c, err := d.Receive("mpi://self"); err != nil {
-		return err
-	} else if c.Type != dyn.None {
-		_, err := d.Integrate(ctx, c.Delta, false, nil, nil)
-		return err
-	}
 	for _, fails := range []bool{true, false} {
 		var delta string
 		if world.Rank() == 0 {

@@ -471,20 +471,31 @@ func names(ctx context.Context, world *mpi.Comm) error {
 	return world.Barrier()
 }
 
-// takenBack: a change that was received may yet be taken back; who integrates it then
-// learns that, and the next one is another.
+// openMain opens a session over the main set. A process that a change has started integrates
+// that change, closes the session, and has joined: its part of the scene is over.
+func openMain(ctx context.Context) (d *dyn.Session, joined bool, err error) {
+	if d, err = dyn.Open(ctx, mainSet); err != nil {
+		return nil, false, err
+	}
+	c, err := d.Receive("mpi://self")
+	if err == nil && c.Type == dyn.None {
+		return d, false, nil
+	}
+	if err == nil {
+		_, err = d.Integrate(ctx, c.Delta, false, nil, nil)
+	}
+	d.Close()
+	return nil, true, err
+}
+
+// takenBack: a change that was received may be rolled back before a process integrates it.
+// Integrate then reports that, and the next Receive gives another change.
 func takenBack(ctx context.Context, world *mpi.Comm) error {
-	d, err := dyn.Open(ctx, mainSet)
-	if err != nil {
+	d, joined, err := openMain(ctx)
+	if err != nil || joined {
 		return err
 	}
 	defer d.Close()
-	if c, err := d.Receive("mpi://self"); err != nil {
-		return err
-	} else if c.Type != dyn.None {
-		_, err := d.Integrate(ctx, c.Delta, false, nil, nil)
-		return err
-	}
 	receive := func() (string, *dyn.Requested, error) {
 		var c dyn.Change
 		r, err := d.Request(ctx, dyn.Add, mainSet, 1, "")

@@ -15,17 +15,11 @@ import (
 // givenUp: a Request whose context ends asks for nothing: neither one that waits for
 // another change, nor one that waits for what was integrated without waiting.
 func givenUp(ctx context.Context, world *mpi.Comm) error {
-	d, err := dyn.Open(ctx, mainSet)
-	if err != nil {
+	d, joined, err := openMain(ctx)
+	if err != nil || joined {
 		return err
 	}
 	defer d.Close()
-	if c, err := d.Receive("mpi://self"); err != nil {
-		return err
-	} else if c.Type != dyn.None {
-		_, err := d.Integrate(ctx, c.Delta, false, nil, nil)
-		return err
-	}
 	vain := func(what string) error {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()

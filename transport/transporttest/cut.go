@@ -92,9 +92,9 @@ func testCutBeforeConnect(w *world) {
 		default:
 			a.cut(ab) // it cannot be told
 		}
-		w.wait("EvDown of who cut", func() bool { return ab.down })
+		w.wait("EvDown of the side that cut", func() bool { return ab.down })
 		if connect || !a.caps.NeedsConnect {
-			w.wait("EvDown of who was cut off", func() bool { return ba.down })
+			w.wait("EvDown of the side that was cut off", func() bool { return ba.down })
 		}
 	}
 }

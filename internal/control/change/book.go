@@ -23,8 +23,8 @@ type Owner interface {
 	// change that was not rolled back. Both return 0 if there is no such set.
 	Main() uint32
 	Came(p wire.ProcID) uint32
-	// Who names some processes for users.
-	Who(list []wire.ProcID) string
+	// Names returns the names of some processes, for messages.
+	Names(list []wire.ProcID) string
 	// Ended names a process that has ended, and says how it ended.
 	Ended(p wire.ProcID) string
 	// Lives reports whether the process takes part in the job: it has neither died nor left.

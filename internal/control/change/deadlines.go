@@ -138,18 +138,18 @@ func (b *Book) waitsFor(o *operation) string {
 	case o.state < Launching:
 		return "the newcomers to be started"
 	case o.state == Launching && o.req.Prepare:
-		return b.owner.Who(sorted(o.waits)) + " to be ready"
+		return b.owner.Names(sorted(o.waits)) + " to be ready"
 	case o.state == Launching:
-		return b.owner.Who(sorted(o.waits)) + " to join"
+		return b.owner.Names(sorted(o.waits)) + " to join"
 	case o.state == Adopting:
 		return "the votes of all"
 	case o.state == Committed:
-		return "the end of " + b.owner.Who(sorted(o.lingers))
+		return "the end of " + b.owner.Names(sorted(o.lingers))
 	case len(o.held) > 0:
-		return b.owner.Who(sorted(o.held)) + " to release it"
+		return b.owner.Names(sorted(o.held)) + " to release it"
 	}
 	if list := b.unwatching(o); len(list) > 0 {
-		return b.owner.Who(list) + " to watch the set"
+		return b.owner.Names(list) + " to watch the set"
 	}
 	return "the members to come to the iteration in which all are handed it"
 }

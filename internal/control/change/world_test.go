@@ -107,8 +107,8 @@ func (w *world) Members(s uint32) ([]wire.ProcID, bool) {
 
 func (w *world) Main() uint32 { return w.main }
 
-func (w *world) Who(list []wire.ProcID) string { return fmt.Sprint(list) }
-func (w *world) Ended(p wire.ProcID) string    { return fmt.Sprint(p, " was killed") }
+func (w *world) Names(list []wire.ProcID) string { return fmt.Sprint(list) }
+func (w *world) Ended(p wire.ProcID) string      { return fmt.Sprint(p, " was killed") }
 
 func (w *world) Came(p wire.ProcID) uint32 { return w.came[p] }
 

@@ -13,13 +13,14 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// For whom operations wait, as people are told.
+// The names of the processes that an operation waits for, in messages.
 
 // maxNamed is how many processes are named at once.
 const maxNamed = 8
 
-// Who names processes: by their ranks in the main set, or as they will be called.
-func (o owner) Who(list []wire.ProcID) string { return o.h.who(list) }
+// Names returns the names of processes: their ranks in the main set, or the names that they
+// will get.
+func (o owner) Names(list []wire.ProcID) string { return o.h.who(list) }
 
 // Ended names a process that has ended, with the status or the signal. Where a launcher
 // has said how, that begins with its name.
@@ -167,7 +168,7 @@ func (h *Head) slow(o *op) string {
 			h.tally(&silent, &l.Silent)
 		}
 	}
-	// Who leaves by another change has no vote on this one.
+	// A process that leaves by another change has no vote on this one.
 	silent.known = slices.DeleteFunc(silent.known, func(id wire.ProcID) bool { return !slices.Contains(o.voters, id) })
 	for _, p := range h.newcomers(o) {
 		if _, ok := o.voted[p.id.Serial]; !ok {

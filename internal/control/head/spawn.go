@@ -60,7 +60,7 @@ func (h *Head) spawn(p *proc, f *protocol.Frame, m *protocol.Spawn) error {
 		case h.turnedDown(p):
 			return errTurnedDown(p)
 		case m.Parents.Len() > 0 && m.Parents.Index(p.id) < 0:
-			return protocol.Refused("process %v is none of the parents that it names", p.id)
+			return protocol.Refused("process %v is not among the parents of its request", p.id)
 		case m.Do == protocol.SpawnStart:
 			return h.startable(p, m.At, n)
 		}

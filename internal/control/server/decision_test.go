@@ -336,7 +336,7 @@ func TestDecline(t *testing.T) {
 			}
 		})
 	}
-	// Who is in none of the sets, and asks, has no say.
+	// A process outside of the sets cannot decline the change.
 	l := newLate(t, true)
 	if err := l.news[1].Tell(&protocol.Decline{Op: l.op + 7, Reason: strings.Repeat("n", 2*protocol.MaxReason)}); err != nil {
 		t.Error(err)

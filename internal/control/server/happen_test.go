@@ -9,8 +9,8 @@ import (
 	"gompi/internal/control/protocol"
 )
 
-// Who asks what happens to sets is told all of it, in order, and who asks no more, or
-// has ended, leaves nothing in the head.
+// A subscriber gets all events of the sets, in order. One that asks no more, or has ended,
+// leaves nothing in the head.
 func TestHappen(t *testing.T) {
 	r := newRig(t, 3, nil)
 	ks := r.joinAll()

@@ -25,7 +25,7 @@ type machines struct {
 	works  []agent.Action // to be carried out
 
 	launches []*head.Launch        // likewise
-	launched func(p place)         // what becomes of who was started; nil: it stays away
+	launched func(p place)         // gets the place of each started process; nil: it never joins
 	failing  error                 // why what is spawned is then not started; nil: it is
 	fates    []string              // what the launcher was told of processes
 	got      func(d *agent.Action) // sees the frames that processes get; may be nil

@@ -236,7 +236,7 @@ func TestGuardHeld(t *testing.T) {
 			t.Fatalf("%d is there while somebody has the guard", v)
 		}
 		if dies {
-			r.s.queryFate(wire.ProcID{Job: testJob, Serial: holder}) // as who waits does
+			r.s.queryFate(wire.ProcID{Job: testJob, Serial: holder}) // as a waiting process does
 			r.s.e.ProcFailed(wire.ProcID{Job: testJob, Serial: holder}, "was killed")
 		} else {
 			r.ctl.guardUnlock(holder)
