@@ -147,8 +147,9 @@ func (t *Rank) Kill(rank int) {
 		t.of.kill(ids)
 		return
 	}
-	go t.of.kill(ids)
-	<-t.Context().Done()
+	// The rank counts as ended after Goexit, and then the job may close: not before the kill is
+	// over, which closes descriptors.
+	t.of.kill(ids)
 	runtime.Goexit()
 }
 

@@ -48,6 +48,9 @@ type ranks struct {
 	running int                   // number of functions, and of finalizations of leavers
 	over    bool                  // all functions have returned
 	done    chan struct{}
+
+	// kills are the goroutines of terminate. They close descriptors, so the job closes after them.
+	kills sync.WaitGroup
 }
 
 // Run is mpitest.Run with an option Within. t is the TB under the ranks' mpitest.T.
@@ -62,6 +65,7 @@ func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option)
 		go s.run(t)
 	}
 	s.await()
+	s.kills.Wait()
 	if tb.Failed() {
 		s.end.begin()
 		select {
@@ -326,7 +330,7 @@ func (s *ranks) leave(ids []wire.ProcID) {
 
 func (s *ranks) terminate(ids []wire.ProcID) {
 	s.tb.Logf("%d ranks did not return in time after leaving", len(ids))
-	go s.kill(ids)
+	s.kills.Go(func() { s.kill(ids) })
 }
 
 // mainIs names the ranks by their ranks in the main set.
